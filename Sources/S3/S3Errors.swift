@@ -1,6 +1,6 @@
 import Platform
 
-// Codes of targets above, by their names: codes with equal names are equal.
+// Codes of targets above: codes with equal names are equal.
 extension StoreError.Code {
     static let network = Self("network")
     static let damagedObject = Self("damagedObject")

@@ -1,13 +1,12 @@
 internal import CZstd
 package import Platform
 
-/// Decodes zstd frames (RFC 8878), one after the other, from anybody.
+/// Decodes zstd frames (RFC 8878) from untrusted sources, one after the other.
 ///
-/// Not for use by two threads at once. Never writes more than the caller has room for.
+/// Not for use by two threads at once. Never writes beyond the caller's buffers.
 package final class ZstdDecoder {
     private let context: OpaquePointer
 
-    /// Makes a decoder.
     /// - Throws: `.outOfMemory`.
     package init() throws(StoreError) {
         guard let context = ZSTD_createDCtx() else {
@@ -18,10 +17,10 @@ package final class ZstdDecoder {
 
     deinit { ZSTD_freeDCtx(context) }
 
-    /// Decodes a frame that is all there into room of exactly its content's size.
+    /// Decodes a complete frame into a buffer of exactly its content's size.
     ///
     /// Needs no memory for the frame's window: the target is the window.
-    /// - Parameter prefix: what the frame's encoder was given as its prefix; empty for none.
+    /// - Parameter prefix: the prefix given to the frame's encoder; empty for none.
     /// - Throws: `.badFrame` for anything but one whole frame with content of that size.
     package func decode(
         _ frame: UnsafeRawBufferPointer, prefix: UnsafeRawBufferPointer,
@@ -34,7 +33,7 @@ package final class ZstdDecoder {
         }
         try refuseMore(frame)
         try check(ZSTD_DCtx_reset(context, ZSTD_reset_session_and_parameters))
-        // Holds for the next frame only.
+        // Applies to the next frame only.
         if !prefix.isEmpty {
             try check(ZSTD_DCtx_refPrefix(context, prefix.baseAddress, prefix.count))
         }
@@ -44,8 +43,7 @@ package final class ZstdDecoder {
         guard count == target.count else { throw .badFrame("its content is shorter than it says") }
     }
 
-    /// Decodes a frame that is all there.
-    ///
+    /// Decodes a complete frame.
     /// - Parameter byteCount: the size that its content must have.
     /// - Throws: `.badFrame`.
     package func decode(
@@ -70,12 +68,11 @@ package final class ZstdDecoder {
         return content
     }
 
-    /// Decodes a frame that is all there, piece by piece.
-    ///
+    /// Decodes a complete frame, piece by piece.
     /// - Parameters:
     ///   - byteCount: the size that its content must have.
     ///   - windowByteCountMax: the most memory that the frame may demand for its window, a power of two.
-    ///   - buffer: room for the pieces.
+    ///   - buffer: holds each piece.
     ///   - body: gets the pieces, in order; never more than `byteCount` bytes.
     /// - Throws: `.badFrame`; what `body` throws.
     package func decode(

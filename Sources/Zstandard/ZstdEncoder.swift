@@ -3,17 +3,15 @@ package import Platform
 
 /// Encodes zstd frames (RFC 8878), one after the other.
 ///
-/// Every frame declares its content's size and has neither checksum nor dictionary number: addresses prove
-/// contents better. Not for use by two threads at once.
+/// Every frame declares its content's size and has neither checksum nor dictionary number: addresses prove contents
+/// better. Not for use by two threads at once.
 package final class ZstdEncoder {
     private let context: OpaquePointer
 
-    /// The levels that libzstd has for users.
     package static let levels = 1...19
-    /// The version of libzstd: another one may give other bytes.
+    /// The version of libzstd, upon which the encoded bytes may depend.
     package static var version: Int { Int(ZSTD_versionNumber()) }
 
-    /// Makes an encoder.
     /// - Throws: `.outOfMemory`.
     package init() throws(StoreError) {
         guard let context = ZSTD_createCCtx() else {
@@ -24,13 +22,12 @@ package final class ZstdEncoder {
 
     deinit { ZSTD_freeCCtx(context) }
 
-    /// How to encode.
     package struct Settings: Sendable, Hashable {
-        /// The level, from 1 (fast) to 19 (small).
+        /// From 1 (fast) to 19 (small).
         package var level: Int
-        /// The binary logarithm of the most bytes that a decoder must be able to refer back.
+        /// The binary logarithm of how far a decoder must be able to refer back, in bytes.
         package var windowLog: Int
-        /// Whether to look for repetitions all over the window, which large contents need.
+        /// Whether to look for repetitions across the whole window, which large contents need.
         package var isLongDistance: Bool
 
         package init(level: Int, windowLog: Int, isLongDistance: Bool = false) {
@@ -40,11 +37,10 @@ package final class ZstdEncoder {
         }
     }
 
-    /// Encodes content that is all in memory.
-    ///
+    /// Encodes content in memory.
     /// - Parameters:
-    ///   - prefix: what the content refers to besides itself, and the decoder has; empty for none.
-    ///   - limit: frames with more bytes are of no use.
+    ///   - prefix: earlier bytes to which the content may refer, and which the decoder has; empty for none.
+    ///   - limit: the largest useful frame.
     /// - Returns: the frame; `nil` if it would have more than `limit` bytes.
     /// - Throws: `.outOfMemory`; `.unsupported` if libzstd refuses the settings.
     package func encode(
@@ -62,7 +58,7 @@ package final class ZstdEncoder {
         if !prefix.isEmpty {
             try check(ZSTD_CCtx_refPrefix(context, prefix.baseAddress, prefix.count))
         }
-        // With room for the worst case, libzstd writes straight into it.
+        // With space for the worst case, libzstd writes straight into it.
         let room = min(ZSTD_compressBound(content.count), max(limit, 0))
         guard room > 0 else { return nil }
         var result = 0
@@ -76,7 +72,6 @@ package final class ZstdEncoder {
         return frame
     }
 
-    /// The same, of arrays.
     package func encode(
         _ content: [UInt8], prefix: [UInt8], _ settings: Settings, limit: Int
     ) throws(StoreError) -> [UInt8]? {
@@ -87,10 +82,10 @@ package final class ZstdEncoder {
         }
     }
 
-    /// Begins a frame of content that comes piece by piece, since it is too large for the memory.
+    /// Begins a frame of content that is too large for the memory.
     ///
     /// ``add(_:buffer:_:)`` takes the pieces in order, and ``finish(buffer:_:)`` ends the frame.
-    /// - Parameter byteCount: the size that the content has.
+    /// - Parameter byteCount: the size of the content.
     package func begin(byteCount: Int64, _ settings: Settings) throws(StoreError) {
         try check(ZSTD_CCtx_reset(context, ZSTD_reset_session_and_parameters))
         try set(ZSTD_c_compressionLevel, settings.level)
@@ -100,7 +95,7 @@ package final class ZstdEncoder {
 
     /// Adds a piece of the content.
     /// - Parameters:
-    ///   - buffer: room for the pieces of the frame.
+    ///   - buffer: holds each piece of the frame.
     ///   - body: gets the pieces of the frame, in order.
     package func add(
         _ piece: UnsafeRawBufferPointer, buffer: UnsafeMutableRawBufferPointer,
@@ -110,7 +105,7 @@ package final class ZstdEncoder {
     }
 
     /// Ends the frame.
-    /// - Throws: `.unsupported` if the content had another size than was said.
+    /// - Throws: `.unsupported` if the content had another size than announced.
     package func finish(
         buffer: UnsafeMutableRawBufferPointer,
         _ body: (UnsafeRawBufferPointer) throws(StoreError) -> Void
@@ -133,7 +128,7 @@ package final class ZstdEncoder {
         }
     }
 
-    /// The memory that encoding takes besides content, prefix and frame, in bytes.
+    /// The memory for encoding besides content, prefix and frame, in bytes.
     package static func memory(
         _ settings: Settings, contentByteCount: Int, prefixByteCount: Int
     ) -> Int {
@@ -148,16 +143,16 @@ package final class ZstdEncoder {
         return ZSTD_estimateCCtxSize_usingCParams(parameters) + longDistance
     }
 
-    /// The binary logarithm of the slots of the search tree, where libzstd's own choice does not reach back over the prefix.
+    /// The binary logarithm of the search tree's slots, if libzstd's own choice does not reach back over the prefix.
     ///
-    /// Level 19 takes 2^24 slots, two for each position: they reach 8 MiB.
+    /// Level 19 takes 2^24 slots, two for each position, which reach 8 MiB.
     /// - Returns: `nil` for libzstd's own choice.
     private static func chainLog(
         _ settings: Settings, _ contentByteCount: Int, _ prefixByteCount: Int
     ) -> Int? {
         let parameters = ZSTD_getCParams(
             Int32(settings.level), UInt64(contentByteCount), prefixByteCount)
-        // What comes from a prefix stands about as far back as the prefix is long.
+        // Matches in a prefix are about as far back as the prefix is long.
         let reach = Int.bitWidth - max(prefixByteCount - 1, 0).leadingZeroBitCount
         let wanted = min(reach + 1, chainLogMax, settings.windowLog + 1)
         guard parameters.strategy.rawValue >= ZSTD_btlazy2.rawValue,
@@ -169,7 +164,7 @@ package final class ZstdEncoder {
 
     /// A tree of 128 MiB; twice that would be more memory than a publisher may take.
     private static let chainLogMax = 25
-    /// With more content and prefix there is no memory for such a tree besides.
+    /// With more content and prefix, there is no memory for such a tree.
     private static let largeTreeByteCountMax = 64 << 20
 
     private func set(_ parameter: ZSTD_cParameter, _ value: Int) throws(StoreError) {

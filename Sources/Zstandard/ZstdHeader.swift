@@ -1,19 +1,17 @@
 package import Platform
 
-/// What the header of a zstd frame says (RFC 8878, section 3.1.1.1).
+/// The header of a zstd frame (RFC 8878, section 3.1.1.1).
 ///
-/// Only frames that castree writes are let through: one that declares its content's size and needs no
-/// dictionary by number. Skippable frames are refused.
+/// Only frames like castree's own are accepted, which declare their content's size and need no dictionary by number.
+/// Skippable frames are refused.
 package struct ZstdHeader: Sendable, Hashable {
-    /// The most bytes of a header, with the magic number.
+    /// The longest header, with the magic number.
     package static let byteCountMax = 18
 
-    /// The size of the content, in bytes.
     package let contentByteCount: UInt64
-    /// How far back content may refer to earlier content, in bytes: what a streaming decoder must hold.
+    /// How far back content may refer, in bytes, which a streaming decoder must hold.
     package let windowByteCount: UInt64
 
-    /// Reads the header at the beginning of a frame.
     /// - Throws: `.badFrame` with what is wrong.
     package init(of frame: UnsafeRawBufferPointer) throws(StoreError) {
         guard frame.count >= 6 else { throw .badFrame("it is cut off") }

@@ -1,12 +1,11 @@
 internal import CBrotli
 internal import Platform
 
-/// brotli (RFC 7932), with windows of the RFC alone: 16 MiB at most.
+/// brotli (RFC 7932), only with the RFC's own windows of at most 16 MiB.
 final class BrotliDecompressor: Decompressor {
     private let archive: ArchiveName
     private let state: OpaquePointer
 
-    /// - Throws: `.outOfMemory`.
     init(_ archive: ArchiveName) throws(StoreError) {
         guard let state = BrotliDecoderCreateInstance(nil, nil, nil) else {
             throw StoreError(.outOfMemory, "unable to decompress: out of memory")

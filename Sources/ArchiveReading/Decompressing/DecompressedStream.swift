@@ -1,6 +1,6 @@
 internal import Platform
 
-/// The content of an archive's compressed bytes, a block after the other.
+/// The decompressed content of an archive, block by block.
 final class DecompressedStream {
     private let source: ArchiveSource
     private let decompressor: any Decompressor
@@ -13,16 +13,13 @@ final class DecompressedStream {
     private var input = UnsafeRawBufferPointer(start: nil, count: 0)
     private var block = UnsafeRawBufferPointer(start: nil, count: 0)
     private var isSourceOver = false
-    /// Whether a compressed stream has ended where the input stands.
+    /// Whether a compressed stream has just ended at the input's position.
     private var isBetween = false
-    /// Whether zeros have followed it.
     private var isPadded = false
-    /// How many bytes have come out.
     private(set) var byteCount: Int64 = 0
-    /// Whether the end of the content was asked for and told.
+    /// Whether the end of the content was requested and returned.
     private(set) var isOver = false
 
-    /// - Throws: `.outOfMemory`.
     init(_ source: ArchiveSource, _ compression: ArchiveFormat.Compression) throws(StoreError) {
         self.source = source
         self.compression = compression
@@ -39,7 +36,7 @@ final class DecompressedStream {
         room.deallocate()
     }
 
-    /// The next block, until the next call; empty at the end.
+    /// The next block, valid until the next call; empty at the end.
     /// - Throws: `.badArchive` if it is damaged, cut off, or followed by something; `.tooLarge`; what reading throws.
     func next() throws(StoreError) -> UnsafeRawBufferPointer {
         while true {
@@ -53,7 +50,7 @@ final class DecompressedStream {
                 return input
             }
             if isBetween, compression == .gzip, input.first == 0 {
-                // gzip(1) ignores zeros after the last member: they pad what comes from a tape.
+                // Like gzip(1), ignores zeros after the last member, which pad blocks of a tape.
                 isPadded = true
                 input = UnsafeRawBufferPointer(rebasing: input.drop { $0 == 0 })
                 continue
@@ -80,7 +77,6 @@ final class DecompressedStream {
         }
     }
 
-    /// How many bytes of the archive were read so far.
     var sourceByteCount: Int64 { source.offset }
 
     /// The last bytes of the block that ``next()`` gave.

@@ -1,13 +1,9 @@
 internal import Platform
 
-/// Decompresses a stream step by step: what comes out never exceeds the room that is given.
-///
-/// Belongs to one thread.
+/// Decompresses a stream step by step, never writing more than fits; belongs to one thread.
 protocol Decompressor: AnyObject {
-    /// Moves on.
-    ///
     /// - Parameters:
-    ///   - input: what is still to be decompressed; what was used is taken away. Empty at the end of the archive.
+    ///   - input: the bytes still to be decompressed, without used ones afterwards; empty at the end of the archive.
     ///   - room: where the content goes.
     /// - Returns: how many bytes came out, and whether the stream is over.
     /// - Throws: `.badArchive`, `.outOfMemory`.
@@ -15,11 +11,10 @@ protocol Decompressor: AnyObject {
         _ input: inout UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer
     ) throws(StoreError) -> (count: Int, isOver: Bool)
 
-    /// Begins another stream after one that is over; `false` if only one makes an archive.
+    /// Begins another stream after one that is over; `false` if an archive has only one.
     func restart() -> Bool
 }
 
-/// Bytes as they are.
 final class Uncompressed: Decompressor {
     func step(
         _ input: inout UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer

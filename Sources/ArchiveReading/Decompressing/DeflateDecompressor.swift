@@ -1,9 +1,8 @@
 internal import CZlib
 internal import Platform
 
-/// DEFLATE by zlib: in gzip's wrapping, or bare.
+/// DEFLATE by zlib, with or without gzip's wrapping.
 final class DeflateDecompressor: Decompressor {
-    /// What is around the compressed bytes.
     enum Wrapping: String {
         /// Nothing (RFC 1951), as in zip archives.
         case none = "DEFLATE"
@@ -13,10 +12,9 @@ final class DeflateDecompressor: Decompressor {
 
     private let archive: ArchiveName
     private let wrapping: Wrapping
-    /// zlib points back at it: it may not move.
+    /// It may not move, because zlib points back at it.
     private let state = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
 
-    /// - Throws: `.outOfMemory`.
     init(_ archive: ArchiveName, _ wrapping: Wrapping) throws(StoreError) {
         self.archive = archive
         self.wrapping = wrapping

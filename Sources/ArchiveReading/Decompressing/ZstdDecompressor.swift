@@ -1,14 +1,13 @@
 internal import CZstd
 internal import Platform
 
-/// zstd (RFC 8878); several frames are one content (section 3.1), and those to be skipped are none.
+/// zstd (RFC 8878); several frames are one content (section 3.1), to which skippable ones add nothing.
 ///
-/// Takes no more than 128 MiB of memory, the most that libzstd allows by itself.
+/// Takes no more than 128 MiB of memory, libzstd's own limit.
 final class ZstdDecompressor: Decompressor {
     private let archive: ArchiveName
     private let context: OpaquePointer
 
-    /// - Throws: `.outOfMemory`.
     init(_ archive: ArchiveName) throws(StoreError) {
         guard let context = ZSTD_createDCtx() else {
             throw StoreError(.outOfMemory, "unable to decompress: out of memory")

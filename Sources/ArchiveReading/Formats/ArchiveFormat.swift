@@ -1,19 +1,17 @@
 package import Platform
 
-/// What an archive is, by its first bytes and its name.
+/// The format of an archive, by its first bytes and its name.
 package enum ArchiveFormat: Sendable, Hashable {
-    /// A zip archive.
     case zip
     /// A tar archive, compressed or not.
     case tar(Compression)
 
-    /// How a tar archive is compressed.
     package enum Compression: Sendable, Hashable { case none, gzip, zstd, brotli }
 
     /// How many bytes at the beginning tell the format.
     package static let headByteCount = 512
 
-    /// With what a zip archive of parts begins, also if it became only one (APPNOTE.TXT, 8.5.3 and 8.5.4).
+    /// The beginning of a split zip archive, even if it has only one part (APPNOTE.TXT, 8.5.3 and 8.5.4).
     static let partMarks: [[UInt8]] = [[0x50, 0x4B, 7, 8], [0x50, 0x4B, 0x30, 0x30]]
 
     private static let suffixes: [(String, ArchiveFormat)] = [
@@ -21,7 +19,7 @@ package enum ArchiveFormat: Sendable, Hashable {
         (".tar.zst", .tar(.zstd)), (".tzst", .tar(.zstd)), (".tar.br", .tar(.brotli)),
     ]
 
-    /// Formats that are known and not read.
+    /// Known formats that are not read.
     private static let others: [([UInt8], String)] = [
         (Array("Rar!\u{1a}\u{07}".utf8), "a RAR archive"),
         ([0x37, 0x7A, 0xBC, 0xAF, 0x27, 0x1C], "a 7-Zip archive"),
@@ -32,7 +30,6 @@ package enum ArchiveFormat: Sendable, Hashable {
         (Array("xar!".utf8), "a xar archive"), (Array("hsqs".utf8), "a squashfs image"),
     ]
 
-    /// What messages call it.
     package var name: String {
         switch self {
         case .zip: "a zip archive"
@@ -43,12 +40,10 @@ package enum ArchiveFormat: Sendable, Hashable {
         }
     }
 
-    /// Tells the format of a file.
-    ///
     /// - Parameters:
-    ///   - head: its first ``headByteCount`` bytes; fewer if it has no more.
-    ///   - name: its name, for the message and for brotli, which no first bytes tell.
-    /// - Throws: `.badArchive` for anything that is not read, and for a name that says something else.
+    ///   - head: the file's first ``headByteCount`` bytes; fewer if it has no more.
+    ///   - name: its name, for the message and for brotli, which has no magic bytes.
+    /// - Throws: `.badArchive` for anything that is not read, and for a name that contradicts.
     package init(_ head: [UInt8], named name: ArchiveName) throws(StoreError) {
         guard !head.isEmpty else { throw name.refusal("it is empty") }
         let lower = name.text.lowercased()
@@ -87,7 +82,7 @@ package enum ArchiveFormat: Sendable, Hashable {
         if head.starts(with: Array("PK\u{3}\u{4}".utf8)) { return .zip }
         if head.starts(with: Array("PK\u{5}\u{6}".utf8)) { return .zip }
         if partMarks.contains(where: { head.starts(with: $0) }) { return .zip }
-        // RFC 1952, section 2.3.1: DEFLATE is the only method there is.
+        // RFC 1952, section 2.3.1: DEFLATE is the only method.
         if head.starts(with: [0x1F, 0x8B, 0x08]) { return .tar(.gzip) }
         // RFC 8878, sections 3.1.1 and 3.1.2.
         if head.starts(with: [0x28, 0xB5, 0x2F, 0xFD]) { return .tar(.zstd) }
@@ -101,7 +96,7 @@ package enum ArchiveFormat: Sendable, Hashable {
     private static func isTar(_ head: [UInt8]) -> Bool {
         guard head.count == 512 else { return false }
         if head.allSatisfy({ $0 == 0 }) { return true }
-        // pax(1), ustar: eight octal digits, of all bytes with blanks in the place of the sum itself.
+        // pax(1), ustar: eight octal digits, of all bytes with blanks in place of the sum itself.
         let sum = head.enumerated().reduce(0) {
             $0 + ((148..<156).contains($1.offset) ? 32 : Int($1.element))
         }

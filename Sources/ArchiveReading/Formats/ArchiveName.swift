@@ -1,24 +1,22 @@
 package import Platform
 
-/// What messages call an archive.
+/// The name of an archive in messages.
 package struct ArchiveName: Sendable, Hashable {
     /// Its path, or `standard input`.
     package let text: String
-    /// Which of its entries is to blame if no other is named.
+    /// The entry to blame if no other is named.
     private var entry: String?
 
-    /// Names an archive.
     package init(_ text: String) { self.text = text }
 
-    /// The archive while one of its entries is read.
     package func reading(_ entry: String) -> ArchiveName {
         var name = self
         name.entry = entry
         return name
     }
 
-    /// The error of an archive that is refused.
-    /// - Parameter entry: which of its entries is to blame.
+    /// The error for a refused archive.
+    /// - Parameter entry: the entry to blame.
     package func refusal(
         _ problem: String, entry: String? = nil, _ code: StoreError.Code = .badArchive
     ) -> StoreError {

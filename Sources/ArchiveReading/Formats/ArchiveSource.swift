@@ -2,11 +2,8 @@ internal import CLibraries
 package import Platform
 internal import VersionTree
 
-/// The bytes of an archive: a file, or what comes out of a pipe.
-///
-/// Belongs to one thread.
+/// The bytes of an archive in a file or from a pipe; belongs to one thread.
 package final class ArchiveSource {
-    /// What messages call it.
     package let name: ArchiveName
     /// Its length; `nil` for a pipe.
     package let byteCount: Int64?
@@ -17,12 +14,11 @@ package final class ArchiveSource {
     private let raw: Int32
     private let system = POSIXFileSystem()
     private let wait: (Int32?) throws(StoreError) -> Void
-    /// What was looked at and not yet read.
+    /// What was peeked at and not yet read.
     private var head: [UInt8] = []
 
     /// Opens a file, or a named pipe.
-    /// - Parameter wait: called before each read, with the descriptor if it is a pipe's: waits until something can be
-    ///   read. May throw to stop.
+    /// - Parameter wait: called before each read, with the descriptor of a pipe; waits for bytes, or throws to stop.
     /// - Throws: `.notFound`, `.permission`; `.unsupportedFile` for what cannot be read.
     package convenience init(
         path: String, wait: @escaping (Int32?) throws(StoreError) -> Void
@@ -40,7 +36,6 @@ package final class ArchiveSource {
         try self.init(file.raw, file, ArchiveName(path), wait)
     }
 
-    /// Reads standard input.
     package convenience init(
         standardInput wait: @escaping (Int32?) throws(StoreError) -> Void
     ) throws(StoreError) {
@@ -75,7 +70,7 @@ package final class ArchiveSource {
                 + "libarchive13")
     }
 
-    /// The next bytes, which stay.
+    /// The next bytes, without consuming them.
     package func peek(_ count: Int) throws(StoreError) -> [UInt8] {
         var room = [UInt8](repeating: 0, count: count)
         while head.count < count {
@@ -135,7 +130,7 @@ package final class ArchiveSource {
         return bytes
     }
 
-    /// Reads bytes of a file at an offset, as many as there are room for or fewer; 0 at its end.
+    /// Reads at most a buffer of a file's bytes at an offset; 0 at its end.
     package func read(
         at offset: Int64, into room: UnsafeMutableRawBufferPointer
     ) throws(StoreError) -> Int {

@@ -1,28 +1,26 @@
 package import Platform
 internal import VersionTree
 
-/// How to read an archive.
 package struct ArchiveOptions {
-    /// A directory of the archive: only what is below it may be in it, and becomes the version.
+    /// A directory of the archive that must hold all of it, and becomes the version.
     package var stripped: String?
     /// What to leave out, by its path in the archive and the rules of gitignore(5).
     package var excluded: [String] = []
-    /// Leave out what systems leave behind, such as `.DS_Store`.
+    /// Whether to leave out what systems leave behind, such as `.DS_Store`.
     package var skipsJunk = false
     /// The most bytes that all files may have together.
     package var byteCountMax: Int64 = 1 << 30
-    /// Called now and then with how much is done, and of how much if that is known.
+    /// Gets how much is done, and the total if that is known.
     package var progress: (Int64, Int64?) -> Void = { _, _ in }
 
     /// Strips nothing, leaves out what belongs to version control, takes a gibibyte.
     package init() {}
 }
 
-/// An archive from anybody, whose files become a version.
+/// An archive from an untrusted source, whose files become a version.
 ///
-/// Strict: whatever two programs could understand differently is refused, and whatever a version cannot hold, with
-/// the entry's name. Of the modes only the executable bit is kept; directories without files are nothing. Belongs to
-/// one thread.
+/// Strict: anything ambiguous to programs, or that a version cannot hold, is refused with the entry's name. Of the
+/// modes only the executable bit is kept; directories without files are ignored. Belongs to one thread.
 package final class ArchiveReader {
     private let source: ArchiveSource
     private let options: ArchiveOptions
@@ -33,10 +31,9 @@ package final class ArchiveReader {
         case tar(TarReading)
     }
 
-    /// Tells the format by the first bytes, holds it against the name, and judges as much as can be known before
-    /// anything is unpacked: of a zip archive, all that its directory says.
-    /// - Throws: `.badArchive`, `.badPath`, `.tooLarge`; `.unsupportedFile` for a zip archive out of a pipe; what
-    ///   reading throws.
+    /// Checks what it can before unpacking: the format by content and name, and a zip archive's whole directory.
+    /// - Throws: `.badArchive`, `.badPath`, `.tooLarge`; `.unsupportedFile` for a zip archive from a pipe; reading
+    ///   errors.
     package init(_ source: ArchiveSource, _ options: ArchiveOptions) throws(StoreError) {
         self.source = source
         self.options = options
@@ -61,9 +58,7 @@ package final class ArchiveReader {
         }
     }
 
-    /// Unpacks the files; what was left out, and what was taken although it is probably not meant.
-    /// - Throws: `.badArchive`, `.badPath`, `.tooLarge` with the entry; what the intake throws. What came until then
-    ///   is of no use.
+    /// - Throws: `.badArchive`, `.badPath`, `.tooLarge` with the entry; intake errors. Discard the intake's files then.
     @discardableResult
     package func read(into intake: any ArchiveIntake) throws(StoreError) -> Leavings {
         let sieve = IntakeSieve(intake, source.name, leavesOut: options.skipsJunk)
@@ -88,7 +83,7 @@ package final class ArchiveReader {
         return leavings
     }
 
-    /// What a reading has left out, and what it took although it is probably not meant.
+    /// What a reading has left out, and what it took although it is probably unwanted.
     package struct Leavings {
         package var leftOut: [String]
         package var unwanted: [String]

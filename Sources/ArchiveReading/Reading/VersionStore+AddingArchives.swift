@@ -3,30 +3,31 @@ internal import Platform
 public import VersionTree
 
 extension VersionStore {
-    /// Imports an archive from anybody as a version, without unpacking it anywhere else.
+    /// Imports an archive from an untrusted source as a version, without unpacking it anywhere else.
     ///
-    /// For apps whose server sends releases as archives: the bytes go straight into the store, and what it holds already is
-    /// not kept twice. Read are .zip, .tar, .tar.gz, .tar.zst and .tar.br, told by their first bytes (.tar.br by its name); of
-    /// the modes only whether a file is executable. Verify the archive's own digest or signature before: castree proves
-    /// that it is sound, not who made it.
+    /// For apps whose server sends releases as archives: the bytes go straight into the store, which keeps nothing
+    /// twice. It reads .zip, .tar, .tar.gz, .tar.zst and .tar.br, identified by their first bytes (.tar.br by its
+    /// name), and of the modes only whether a file is executable. Verify the archive's own digest or signature
+    /// before: castree proves that it is sound, not who made it.
     ///
-    /// Strict: whatever two programs could understand differently is refused, and whatever a version cannot hold (links,
-    /// devices, names that lead elsewhere or stand twice, encryption, damage, something joined with it). Blocks the thread; any
-    /// thread may call it. When it returns, the version survives a power cut. If the process is killed before that, there is
-    /// no such version, and the call may be repeated; adding the same content again under the same name changes nothing.
+    /// Strict: it refuses anything that two programs could understand differently, and anything that a version cannot
+    /// hold (links, devices, names that lead elsewhere or occur twice, encryption, damage, appended data). Blocks the
+    /// thread; any thread may call it. When it returns, the version survives a power cut. If the process is killed
+    /// before that, there is no such version, and the call may be repeated; adding the same content again under the
+    /// same name changes nothing.
     ///
     /// - Parameters:
     ///   - path: the file.
     ///   - version: the version's name.
-    ///   - directory: a directory of the archive that must hold all of it and is taken away, such as CodePush's
+    ///   - directory: a directory of the archive that must hold all of it and is removed, such as CodePush's
     ///     `CodePush`.
     ///   - patterns: what to leave out, by its path in the archive and the rules of gitignore(5).
-    ///   - skipsJunk: leave out what systems leave behind: `.DS_Store`, AppleDouble files, `__MACOSX`, `Thumbs.db`,
-    ///     `desktop.ini`.
+    ///   - skipsJunk: whether to leave out what systems leave behind: `.DS_Store`, AppleDouble files, `__MACOSX`,
+    ///     `Thumbs.db`, `desktop.ini`.
     ///   - byteCountMax: the most bytes that all files may have together.
-    /// - Throws: `.notFound`, `.permission`; `.badArchive`, `.badPath`, `.tooLarge` with the entry, `.unsupportedFile` for a
-    ///   zip archive that is a pipe; `.badName`, `.versionExists` if the name is taken by other content, `.pathCollision`;
-    ///   `.outOfSpace`, `.interrupted`, `.writesRefused`.
+    /// - Throws: `.notFound`, `.permission`; `.badArchive`, `.badPath`, `.tooLarge` with the entry,
+    ///   `.unsupportedFile` for a zip archive that is a pipe; `.badName`, `.versionExists` if the name is taken by
+    ///   other content, `.pathCollision`; `.outOfSpace`, `.interrupted`, `.writesRefused`.
     @discardableResult
     public func add(
         archive path: String, version: String, stripping directory: String? = nil,
@@ -42,7 +43,7 @@ extension VersionStore {
 }
 
 extension ArchiveReader {
-    /// Makes the files a version, in one step.
+    /// Makes the files a version atomically.
     /// - Throws: as reading; what recording a version throws.
     package func add(
         to versions: VersionStore, as version: String, takingEmpty takesEmpty: Bool = true

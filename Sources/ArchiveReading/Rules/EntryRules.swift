@@ -1,22 +1,20 @@
 package import Platform
 package import VersionTree
 
-/// What a name in an archive becomes in a version: a path, nothing, or a refusal.
+/// Turns a name in an archive into a path of the version, nothing, or a refusal.
 package struct EntryRules {
     private let archive: ArchiveName
-    /// The components that every file must begin with, and that are taken away.
     private let stripped: [Substring.UTF8View]
     private let rules: SourceRules
-    /// What was left out, and what was taken although it is probably not meant; a directory ends with a slash.
+    /// What was left out, and what was taken although it is probably unwanted; directories end with a slash.
     private(set) var leftOut: Set<String> = []
     private(set) var unwanted: Set<String> = []
-    /// The names so far, `true` for a file and `false` for a directory; by digests of their bytes: two spellings are two
-    /// names, and what a deep one takes does not grow with its depth.
+    /// The names so far, `true` for a file, by digests of bytes: spellings differ, and depth takes no memory.
     private var names: [NameDigest: Bool] = [:]
-    /// How many files and directories there are, those that only stand in names among them.
+    /// The number of files and directories, including implied ones.
     package var nameCount: Int { names.count }
 
-    /// A part of the SHA-256 of a name, long enough that nobody finds two names with one.
+    /// A part of a name's SHA-256, long enough to prevent collisions.
     private struct NameDigest: Hashable {
         var high: UInt64
         var low: UInt64
@@ -29,9 +27,8 @@ package struct EntryRules {
         }
     }
 
-    /// Makes the rules for an archive.
     /// - Parameters:
-    ///   - stripped: a directory of the archive: only what is below it may be in it, and becomes the version.
+    ///   - stripped: a directory of the archive that must hold all of it, and becomes the version.
     ///   - rules: what is left out, by its path in the archive.
     package init(
         _ archive: ArchiveName, stripping stripped: String?, obeying rules: SourceRules
@@ -44,9 +41,8 @@ package struct EntryRules {
     private static let slash: UInt8 = 47
 
     /// The path of a file in the version; `nil` for a directory, and for what is left out.
-    ///
     /// - Parameter name: as the archive has it.
-    /// - Throws: `.badPath`; `.badArchive` for a name that is there twice, or as a file and a directory, and for a file
+    /// - Throws: `.badPath`; `.badArchive` for a name that occurs twice, or as a file and a directory, and for a file
     ///   outside the directory to be stripped.
     package mutating func path(of name: String, isDirectory: Bool) throws(StoreError) -> TreePath? {
         var rest = name[...].utf8
@@ -73,7 +69,7 @@ package struct EntryRules {
         return isDirectory ? nil : try strip(path, name)
     }
 
-    /// What becomes of a path, and the part of it by which that is known: of a directory that is left out all is.
+    /// The verdict on a path, and the part of it that decides, such as a directory that is left out.
     private func verdict(
         on path: [UInt8], isDirectory: Bool
     ) -> (SourceRules.Verdict, String) {
@@ -97,8 +93,8 @@ package struct EntryRules {
         }
     }
 
-    /// The file to which an entry that has a path is a hard link, by its path in the version; `nil` if that is left out.
-    /// - Throws: `.badArchive` unless it is a file that stands before the link; `.badPath`.
+    /// The path in the version of the file to which an entry is a hard link; `nil` if that is left out.
+    /// - Throws: `.badArchive` unless it is a file that precedes the link; `.badPath`.
     func target(of name: String, named target: String) throws(StoreError) -> TreePath? {
         var rest = target[...].utf8
         while rest.starts(with: "./".utf8) { rest = rest.dropFirst(2) }
@@ -127,7 +123,7 @@ package struct EntryRules {
         let own = try NameDigest(path)
         switch names[own] {
         case nil: names[own] = isFile
-        // Archives may name a directory as often as they like.
+        // Archives may name a directory repeatedly.
         case false? where !isFile: break
         case true? where isFile: throw archive.refusal("it is there twice", entry: name)
         default: throw archive.refusal("it is a file and a directory there", entry: name)
@@ -138,7 +134,6 @@ package struct EntryRules {
             let digest = try NameDigest(above)
             switch names[digest] {
             case nil: names[digest] = false
-            // Those above it are noted as well.
             case false?: return
             case true?:
                 throw archive.refusal(

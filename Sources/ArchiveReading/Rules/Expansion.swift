@@ -1,19 +1,17 @@
 package import Platform
 
-/// How much an archive may become: a small one that unpacks to a full disk is refused early.
+/// How much an archive may become: a small one that would fill the disk is refused early.
 package struct Expansion {
     private let archive: ArchiveName
     private let byteCountMax: Int64
-    /// The bytes of the files so far.
     package private(set) var byteCount: Int64 = 0
     private var entryCount = 0
 
     /// More than this from one byte is a trap, above ``freeByteCount``.
     private static let ratioMax: Int64 = 1000
-    /// So much may come of any archive.
+    /// The output allowed to any archive.
     private static let freeByteCount: Int64 = 64 << 20
 
-    /// - Parameter byteCountMax: the most bytes that all files may have together.
     package init(_ archive: ArchiveName, byteCountMax: Int64) {
         self.archive = archive
         self.byteCountMax = byteCountMax
@@ -31,7 +29,6 @@ package struct Expansion {
         self.byteCount = sum
     }
 
-    /// Counts an entry of any kind.
     /// - Throws: `.tooLarge`.
     package mutating func addEntry(_ countMax: Int) throws(StoreError) {
         entryCount += 1
@@ -40,15 +37,14 @@ package struct Expansion {
         }
     }
 
-    /// What a name takes in memory, in bytes, and what a file takes besides.
+    /// The memory of a name in bytes, and what a file takes besides.
     private static let (nameCost, fileCost): (Int64, Int64) = (64, 256)
-    /// What the names of any archive may take; each of its bytes allows ``memoryRatio`` more.
+    /// The memory allowed for any archive's names; each of its bytes allows ``memoryRatio`` more.
     private static let freeMemory: Int64 = 32 << 20
     private static let memoryRatio: Int64 = 10
 
-    /// Refuses names that would take much more memory than the archive has bytes: each file and each directory counts,
-    /// also one that stands only in the names of others.
-    /// - Parameter compressed: how many bytes of the archive are known to be there.
+    /// Refuses names that would take much more memory than the archive has bytes; implied directories count, too.
+    /// - Parameter compressed: how many bytes of the archive are known to exist.
     /// - Throws: `.tooLarge`.
     package func check(
         names nameCount: Int, _ countMax: Int, from compressed: Int64, at name: String
@@ -66,7 +62,7 @@ package struct Expansion {
                 + "bytes; if it is right, unpack it and add the directory", entry: name, .tooLarge)
     }
 
-    /// The dictionary that a file of any archive may name: as large as libzstd's, and larger than usual ones.
+    /// The dictionary allowed in any archive: as large as libzstd's, and larger than usual ones.
     private static let freeDictionary: Int64 = 128 << 20
 
     /// Refuses a dictionary that would take much more memory than the archive has bytes.
@@ -82,7 +78,7 @@ package struct Expansion {
             .tooLarge)
     }
 
-    /// Refuses bytes that are too many for the compressed ones that they come from.
+    /// Refuses too many bytes for the compressed ones from which they come.
     /// - Throws: `.tooLarge`.
     package static func check(
         _ byteCount: Int64, from compressed: Int64, of archive: ArchiveName

@@ -1,18 +1,17 @@
 internal import Platform
 internal import VersionTree
 
-/// Stands before an intake, and holds files back until their first bytes tell what they are.
+/// Filters files before an intake by their first bytes, for which it holds them back.
 ///
-/// macOS' tar writes an AppleDouble file `._NAME` beside each file with attributes; only its first bytes tell it from a
-/// file of the app's own. So do those of the files that mark a store or an origin, which no version holds.
+/// macOS' tar writes an AppleDouble file `._NAME` beside each file with attributes; only its first bytes distinguish
+/// it from a file of the app. The same is true for files that mark a store or an origin, which no version holds.
 final class IntakeSieve: ArchiveIntake {
     private let intake: any ArchiveIntake
     private let archive: ArchiveName
     private let leavesOut: Bool
-    /// The paths of the AppleDouble files that came.
     private(set) var found: [String] = []
     private var left: Set<TreePath> = []
-    /// A file of which too little has come to tell.
+    /// A file whose first bytes are still incomplete.
     private var waiting: Waiting?
     private var isDropping = false
 
@@ -27,7 +26,6 @@ final class IntakeSieve: ArchiveIntake {
         var start: [UInt8] { mark?.start ?? UnwantedName.appleDouble }
     }
 
-    /// - Parameter leavesOut: whether AppleDouble files are left out.
     init(_ intake: any ArchiveIntake, _ archive: ArchiveName, leavesOut: Bool) {
         self.intake = intake
         self.archive = archive
@@ -73,7 +71,6 @@ final class IntakeSieve: ArchiveIntake {
         return 0
     }
 
-    /// Gives the file that waits to the intake, drops or refuses it.
     private func decide() throws(StoreError) {
         guard let file = waiting else { return }
         waiting = nil

@@ -1,29 +1,24 @@
-/// What stands before the header of a tar archive's entry: longer names, and what else pax(1) adds.
+/// The headers before the header of a tar archive's entry: longer names, and other extensions by pax(1).
 ///
-/// libarchive reads them, forgives what other programs understand in another way, and composes the characters of names.
+/// libarchive reads them, too, but forgives what other programs understand differently, and composes names' characters.
 struct TarHeaders {
-    /// Why an entry is refused.
     struct Objection: Equatable {
-        /// Its name, as far as that is known.
         var entry: String?
         var problem: String
-        /// Whether its name is to blame.
         var isName = false
     }
 
     /// The types of headers that belong to the next one.
     private static let extending = Array("xXgLKAV".utf8)
 
-    /// How often the entry is given a name besides that in its own header, and something that it is a link to.
+    /// How often the entry gets a name besides that in its own header, and a link target.
     private var (nameCount, targetCount) = (0, 0)
-    /// The name that an extended header gives it, byte for byte; `nil` if none does.
+    /// The name in an extended header, byte for byte; `nil` for none.
     private(set) var name: ArraySlice<UInt8>?
-    /// The same of what it is a link to.
+    /// The link target, likewise.
     private(set) var target: ArraySlice<UInt8>?
 
-    /// Reads the headers of an entry.
-    ///
-    /// - Parameter bytes: begins with them; what follows does not matter.
+    /// - Parameter bytes: begins with the entry's headers; what follows does not matter.
     /// - Returns: why the entry is refused; `nil` if its headers give no reason.
     mutating func objection(to bytes: [UInt8]) -> Objection? {
         self = TarHeaders()
@@ -43,7 +38,7 @@ struct TarHeaders {
             case UInt8(ascii: "x"), UInt8(ascii: "X"): objection = self.objection(in: content)
             case UInt8(ascii: "g"): objection = self.objection(in: content, isForAll: true)
             case UInt8(ascii: "L"), UInt8(ascii: "K"):
-                // GNU's long names end with NUL, as often as their writer likes.
+                // GNU's long names end with any number of NULs.
                 let end = content.lastIndex { $0 != 0 } ?? content.startIndex
                 if content[..<end].contains(0) { return Self.withNUL(content) }
                 if type == UInt8(ascii: "L") { nameCount += 1 } else { targetCount += 1 }
@@ -58,8 +53,8 @@ struct TarHeaders {
         return nil
     }
 
-    /// Looks at records `LENGTH KEY=VALUE\n`.
-    /// - Parameter isForAll: whether they are for all entries that follow.
+    /// Checks records `LENGTH KEY=VALUE\n`.
+    /// - Parameter isForAll: whether they apply to all following entries.
     private mutating func objection(
         in content: ArraySlice<UInt8>, isForAll: Bool = false
     ) -> Objection? {
@@ -106,7 +101,6 @@ struct TarHeaders {
         Objection(entry: text(name), problem: isSparse)
     }
 
-    /// Why a sparse file is refused.
     static let isSparse =
         "it is a sparse file; castree reads regular files: pack it without tar's option --sparse (-S)"
 
@@ -115,7 +109,7 @@ struct TarHeaders {
         return name.isEmpty ? nil : String(decoding: name, as: UTF8.self)
     }
 
-    /// A number in octal digits; no header that matters here is longer than these can say.
+    /// A number in octal digits; no relevant header is larger than these can say.
     private static func octal(_ field: ArraySlice<UInt8>) -> Int {
         field.drop { $0 == 32 }.prefix { (48..<56).contains($0) }
             .reduce(0) { $0 * 8 + Int($1) - 48 }

@@ -2,21 +2,20 @@ internal import CArchive
 internal import Platform
 internal import VersionTree
 
-/// Reads a tar archive (pax, ustar, GNU, v7) by libarchive, and refuses whatever it has doubts about.
+/// Reads a tar archive (pax, ustar, GNU, v7) by libarchive, and refuses anything that causes a warning.
 ///
-/// libarchive is asked for tar alone: decompressing is done before it, strictly.
+/// libarchive is used for tar alone; the bytes are decompressed before, strictly.
 final class TarReading {
     private let stream: DecompressedStream
     private let archive: ArchiveName
     private let handle: OpaquePointer
     private(set) var rules: EntryRules
     private var expansion: Expansion
-    /// Why a block could not be had: libarchive only knows that one could not.
+    /// Why a block is unavailable, which libarchive does not know.
     private var failure: StoreError?
     private let locale: UnsafeMutableRawPointer
     /// The blocks that libarchive was given while it read a header; `nil` while it reads content.
     private var headers: [UInt8]?
-    /// What they say of the entry that is read.
     private var said = TarHeaders()
 
     /// - Throws: `.outOfMemory`, `.unsupported` if the system has no locale with UTF-8.
@@ -46,18 +45,16 @@ final class TarReading {
         castree_free_locale(locale)
     }
 
-    /// What may stand before an entry; libarchive takes no longer name or record than a mebibyte.
+    /// The most bytes before an entry; libarchive takes names and records of up to a mebibyte.
     private static let headerByteCountMax = 8 << 20
 
-    /// Reads everything.
-    /// - Parameter progress: called now and then.
     /// - Throws: `.badArchive`, `.badPath`, `.tooLarge` with the entry; what the intake throws.
     func read(into intake: any ArchiveIntake, progress: () -> Void) throws(StoreError) {
-        // Of this thread alone, which libarchive asks how names are spelled.
+        // For this thread alone; libarchive takes the encoding of names from it.
         let before = castree_use_locale(locale)
         defer { _ = castree_use_locale(before) }
         archive_read_support_format_tar(handle)
-        // No larger than this object lives.
+        // Valid as long as the handle, which this object owns.
         let client = Unmanaged.passUnretained(self).toOpaque()
         let opened = archive_read_open2(
             handle, client, nil,
@@ -71,12 +68,11 @@ final class TarReading {
             try take(entry, into: intake)
             progress()
         }
-        // libarchive takes an archive that ends after any entry for whole.
+        // libarchive considers an archive complete that ends after any entry.
         guard !stream.isOver else { throw archive.refusal("it is cut off: it has no end") }
         try expectNothing()
     }
 
-    /// Gives libarchive the next block.
     private func give(_ block: UnsafeMutablePointer<UnsafeRawPointer?>?) -> Int {
         do throws(StoreError) {
             let next = try stream.next()
@@ -100,13 +96,13 @@ final class TarReading {
 
     private func nextEntry() throws(StoreError) -> OpaquePointer? {
         var entry: OpaquePointer?
-        // What it was given and has not used yet: it has read the entry before to its end.
+        // The bytes that it was given and has not used: it has read the previous entry to its end.
         headers = Array(stream.last(stream.byteCount - archive_filter_bytes(handle, 0)))
         let result = archive_read_next_header(handle, &entry)
         if result == ARCHIVE_EOF, failure == nil { return nil }
         // Even a warning: a name that cannot be converted, a sum that does not match.
         guard result == ARCHIVE_OK, failure == nil, let entry else { throw refused() }
-        // It ends a name at a NUL, for one.
+        // For example, libarchive ends a name at a NUL.
         if let objection = said.objection(to: headers ?? []) {
             throw archive.refusal(
                 objection.problem, entry: objection.entry, objection.isName ? .badPath : .badArchive
@@ -163,17 +159,16 @@ final class TarReading {
     }
 
     /// A name in the bytes of the archive; `nil` if it is no text, or libarchive has read another one.
-    ///
     /// - Parameters:
-    ///   - read: what libarchive has read: a name in an extended header it brings into Unicode's composed form.
-    ///   - own: that name as it is.
+    ///   - read: the name from libarchive, which composes the characters of a name in an extended header.
+    ///   - own: that name verbatim.
     private static func spelled(
         _ read: UnsafePointer<CChar>?, _ own: ArraySlice<UInt8>?
     ) -> String? {
         guard let name = read.flatMap({ String(validatingCString: $0) }) else { return nil }
-        // pax(1): a value without bytes leaves what the entry's own header says.
+        // pax(1): an empty value leaves what the entry's own header says.
         guard let own, !own.isEmpty else { return name }
-        // Texts are equal here if Unicode takes them for the same.
+        // Compares up to canonical equivalence, as Swift's strings do.
         guard let text = String(validating: own, as: UTF8.self), text == name else { return nil }
         return text
     }
@@ -184,7 +179,7 @@ final class TarReading {
         }
     }
 
-    /// Takes a hard link to an entry before it: a file with the same bytes.
+    /// Takes a hard link to an earlier entry: a file with the same bytes.
     private func takeLink(
         _ entry: OpaquePointer, _ name: String, into intake: any ArchiveIntake
     ) throws(StoreError) {
@@ -192,7 +187,7 @@ final class TarReading {
             throw archive.refusal(
                 "it is a hard link to a name that is not UTF-8, or not one name", entry: name)
         }
-        // pax(1) allows content with a link, and programs differ in what they do with it.
+        // pax(1) allows content with a link, which programs treat differently.
         guard archive_entry_size_is_set(entry) == 0 || archive_entry_size(entry) == 0 else {
             throw archive.refusal("it is a hard link with content of its own", entry: name)
         }
@@ -220,9 +215,9 @@ final class TarReading {
         }
     }
 
-    /// After the end there are zeros up to the end of the last block (pax(1)), and nothing else.
+    /// After the end, only zeros up to the end of the last block are allowed (pax(1)).
     private func expectNothing() throws(StoreError) {
-        // What libarchive has got and not used: the rest of the last block that it was given.
+        // libarchive's unused bytes: the rest of the last block that it was given.
         var rest = stream.byteCount - archive_filter_bytes(handle, 0)
         while rest > 0 || !stream.isOver {
             let block = try unread(&rest)

@@ -1,16 +1,16 @@
 internal import CArchive
 internal import Platform
 
-/// The contents of files in a zip archive that are compressed in another way than usual, by libarchive.
+/// Reads files in a zip archive with unusual compression by libarchive, which is used for nothing else in the archive.
 ///
-/// It reads nothing else of the archive, and goes through the files as they lie: they are read in that order.
+/// It goes through the files in the order of their positions, in which they must be read.
 final class RareContent {
     /// BZip2, LZMA and XZ (APPNOTE.TXT 6.3.10, 4.4.5).
     static let methods: Set<Int64> = [12, 14, 95]
 
     private let source: ArchiveSource
     private let handle: OpaquePointer
-    /// Where the files begin that are still to come, from the last to the next.
+    /// Where the remaining files begin, from the last to the next.
     private var starts: [Int64]
 
     /// - Parameter files: all files of the archive.
@@ -38,14 +38,14 @@ final class RareContent {
         _ file: ZipFile, through room: UnsafeMutableRawBufferPointer,
         _ take: (UnsafeRawBufferPointer) throws(StoreError) -> Void
     ) throws(StoreError) {
-        // libarchive 3.6 takes what LZMA makes of nothing for damage.
+        // libarchive 3.6 mistakes LZMA's empty output for damage.
         guard file.header.byteCount > 0 || file.header.crc != 0 else { return }
         try Expansion.check(
             dictionary: RareDictionary.byteCount(of: file, in: source),
             from: source.byteCount ?? 0, of: source.name.reading(file.header.entry))
         while let start = starts.popLast() {
             var entry: OpaquePointer?
-            // A warning is about its name or its time, and what counts of these the directory has said.
+            // A warning concerns its name or its time, for which the directory counts.
             guard archive_read_next_header(handle, &entry) >= ARCHIVE_WARN else {
                 throw damaged(file)
             }

@@ -1,8 +1,8 @@
 internal import Platform
 
-/// The largest dictionary that the bytes of a file in a zip archive name: so much memory their decoder takes.
+/// The largest dictionary named by a file in a zip archive, which is the memory of its decoder.
 ///
-/// libarchive sets no limit for LZMA and XZ; BZip2 has one itself.
+/// libarchive sets no limit for LZMA and XZ; BZip2 has its own.
 struct RareDictionary {
     private let source: ArchiveSource
     private let end: Int64
@@ -15,9 +15,7 @@ struct RareDictionary {
         (position, end) = (content.lowerBound, content.upperBound)
     }
 
-    /// Its size in bytes; 0 if none is named.
-    ///
-    /// Behind damage nothing is looked at: there libarchive stops as well.
+    /// Its size in bytes; 0 if none is named before damage, at which libarchive stops as well.
     static func byteCount(
         of file: ZipFile, in source: ArchiveSource
     ) throws(StoreError) -> Int64 {
@@ -30,7 +28,6 @@ struct RareDictionary {
         }
     }
 
-    /// The next bytes; `nil` if there are no so many.
     private mutating func take(_ count: Int) throws(StoreError) -> [UInt8]? {
         guard Int64(count) <= end - position else { return nil }
         if position + Int64(count) > windowStart + Int64(window.count) {
@@ -44,7 +41,7 @@ struct RareDictionary {
 
     // MARK: XZ (the .xz file format 1.2.1)
 
-    /// Each block has a header of its own, and where it ends only its chunks say for sure.
+    /// Each block has its own header, and only its chunks tell reliably where it ends.
     private mutating func largestOfBlocks() throws(StoreError) -> Int64 {
         var largest: Int64 = 0
         guard let stream = try take(12) else { return largest }
@@ -60,7 +57,7 @@ struct RareDictionary {
         return largest
     }
 
-    /// What a block's header says behind its first byte (3.1).
+    /// The dictionary in a block's header behind its first byte (3.1).
     private static func dictionary(of header: [UInt8]) -> Int64 {
         var rest = header.dropFirst()
         func number() -> Int {
@@ -85,7 +82,7 @@ struct RareDictionary {
         return largest
     }
 
-    /// Goes behind a block's bytes, which are LZMA2's last of all filters, and what fills them up to four.
+    /// Skips a block's bytes, which are LZMA2's as the last of all filters, and their padding to four.
     private mutating func skipChunks() throws(StoreError) -> Bool {
         let start = position
         while let control = try take(1)?[0], control != 0 {

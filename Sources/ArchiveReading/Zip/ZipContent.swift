@@ -1,9 +1,8 @@
 internal import Platform
 
-/// The content of a file in a zip archive that is stored or deflated, to its last compressed byte.
+/// Reads a stored or deflated file in a zip archive to its last compressed byte.
 ///
-/// Not by a library: that stops where the content ends, and what else lies among the compressed bytes others may take for
-/// files.
+/// A library would stop at the end of the content, while other programs may take further compressed bytes for files.
 final class ZipContent {
     static let stored: Int64 = 0
     static let deflated: Int64 = 8

@@ -1,7 +1,7 @@
 internal import Platform
 internal import VersionTree
 
-/// The directory of a zip archive, read strictly: it ends where the archive ends, and can be understood in one way.
+/// The directory of a zip archive, read strictly: it ends where the archive ends, and has only one interpretation.
 ///
 /// By APPNOTE.TXT 6.3.10, sections 4.3.12 to 4.3.16.
 struct ZipDirectory {
@@ -30,8 +30,8 @@ struct ZipDirectory {
 
     /// Where the end record begins, and its bytes with the archive's comment.
     ///
-    /// Zeros may follow it: bsdtar fills up what it writes into a pipe. Whoever reads such an archive finds the same one, for
-    /// in zeros there is no other.
+    /// Zeros may follow it, with which bsdtar pads its output to a pipe. All readers of such an archive find the same
+    /// record, because zeros contain no other.
     private func end() throws(StoreError) -> (position: Int64, record: [UInt8]) {
         let start = max(0, size - Int64(Self.endByteCount + Self.commentByteCountMax))
         let tail = try source.read(at: start, count: Int(size - start))
@@ -55,7 +55,7 @@ struct ZipDirectory {
             )
         }
         guard let end = ends.last else { throw damaged("something follows its end record") }
-        // Which of two end records counts, each reader decides for itself.
+        // Readers differ in which of two end records they use.
         guard ends.count == 1, end.lowerBound == last else {
             throw damaged("its comment contains another end record")
         }
@@ -68,9 +68,8 @@ struct ZipDirectory {
         var offset: Int64
     }
 
-    /// Where the directory is, by the end record that begins at `end`.
     private func extent(_ record: [UInt8], _ end: Int64) throws(StoreError) -> Extent {
-        // The parts are numbered from 0; what says no number leaves it to the record of a large archive.
+        // Parts are numbered from 0; all ones defer to the record of a large archive.
         guard [4, 6].allSatisfy({ [0, 0xFFFF].contains(Zip.number(record, $0, 2)) }) else {
             throw part()
         }
@@ -81,7 +80,7 @@ struct ZipDirectory {
         if let large = try largeEnd(before: end) {
             let told = extent
             (extent, limit) = large
-            // Who knows nothing of large archives reads by the small record.
+            // Readers without support for large archives use the small record.
             let isSame =
                 [extent.count, 0xFFFF].contains(told.count)
                 && [extent.byteCount, 0xFFFF_FFFF].contains(told.byteCount)
@@ -94,7 +93,7 @@ struct ZipDirectory {
         return extent
     }
 
-    /// What the end record of a large archive says, and where it begins; `nil` without one.
+    /// The end record of a large archive, and where it begins; `nil` without one.
     private func largeEnd(before end: Int64) throws(StoreError) -> (Extent, Int64)? {
         guard end >= Self.locatorByteCount else { return nil }
         let locator = try source.read(
@@ -119,7 +118,6 @@ struct ZipDirectory {
         var (start, position, left) = (directory.offset, directory.offset, directory.count)
         let end = directory.offset + directory.byteCount
         while left > 0 {
-            // The longest header, or what is there.
             let wanted = min(end - position, Int64(46 + 3 * 0xFFFF))
             if position + wanted > start + Int64(window.count) {
                 window = try source.read(at: position, count: Int(min(end - position, 1 << 20)))

@@ -1,13 +1,11 @@
 internal import Platform
 internal import VersionTree
 
-/// What a zip archive says of a file, in its directory or before the file.
+/// A zip archive's header of a file, in its directory or before the file.
 ///
 /// By APPNOTE.TXT 6.3.10, sections 4.3.7, 4.3.12, 4.5.3 and 4.6.9.
 struct ZipHeader {
-    /// Where a header stands.
     enum Place {
-        /// Before the file.
         case local
         /// In the directory at the end.
         case central
@@ -16,41 +14,35 @@ struct ZipHeader {
         var signature: [UInt8] { self == .local ? Zip.signature(3, 4) : Zip.signature(1, 2) }
     }
 
-    /// The name, as bytes.
     private(set) var name: [UInt8] = []
-    /// The flags (4.4.4).
+    /// 4.4.4.
     private(set) var flags: Int64 = 0
-    /// How it is compressed (4.4.5).
+    /// 4.4.5.
     private(set) var method: Int64 = 0
-    /// The CRC-32 of the content.
     private(set) var crc: Int64 = 0
-    /// How many bytes it takes in the archive.
+    /// The compressed size.
     private(set) var stored: Int64 = 0
-    /// How many bytes its content has.
     private(set) var byteCount: Int64 = 0
-    /// The whole length of the header.
     private(set) var headerByteCount = 0
     /// Whether it has the field for large files (4.5.3).
     private(set) var isLarge = false
-    /// The name by Info-ZIP's field (4.6.9), which some programs take instead; `nil` without it.
+    /// The name by Info-ZIP's field (4.6.9), which some programs use instead; `nil` without it.
     private(set) var otherName: [UInt8]?
     /// Central: on which system it was made (4.4.2), and where its local header begins.
     private(set) var system: Int64 = 0
     private(set) var start: Int64 = 0
-    /// Central: what that system says of it (4.4.15).
+    /// Central: that system's attributes (4.4.15).
     private(set) var attributes: Int64 = 0
-    /// Central: what somebody says about the file (4.4.26).
+    /// Central: a comment on the file (4.4.26).
     private(set) var comment: [UInt8] = []
 
     static let hasDescriptor: Int64 = 8
     private static let isUTF8: Int64 = 0x800
     private static let isElsewhere: Int64 = 0xFFFF_FFFF
 
-    /// The name for messages.
     var entry: String { String(decoding: name, as: UTF8.self) }
-    /// Whether it says that its name is UTF-8.
     var saysUTF8: Bool { flags & Self.isUTF8 != 0 || otherName == name }
-    /// Whether it says that its comment is UTF-8, which that is not: some programs take the whole archive for damaged.
+    /// Whether its comment falsely claims to be UTF-8, for which some programs consider the whole archive damaged.
     var hasWrongComment: Bool {
         flags & Self.isUTF8 != 0 && String(validating: comment, as: UTF8.self) == nil
     }
@@ -60,7 +52,7 @@ struct ZipHeader {
     var mode: Int64 { isFromUnix ? attributes >> 16 : 0 }
     var isASCII: Bool { name.allSatisfy { $0 < 128 } }
 
-    /// How many bytes of name and fields follow the fixed part of a header; `nil` if that is not whole.
+    /// The size of name and fields behind the fixed part of a header; `nil` if that is incomplete.
     static func rest(of bytes: some RandomAccessCollection<UInt8>, _ place: Place) -> Int? {
         guard bytes.count >= place.byteCount, bytes.starts(with: place.signature) else {
             return nil
@@ -121,7 +113,7 @@ struct ZipHeader {
             default: break
             }
         }
-        // With zeros Android's tools fill up, so that contents begin where they can be mapped.
+        // Android's tools pad with zeros to align contents for mapping.
         guard rest.allSatisfy({ $0 == 0 }) else {
             throw refusal("it is damaged: a field in its header is cut off", archive)
         }
@@ -131,7 +123,7 @@ struct ZipHeader {
         }
     }
 
-    /// Takes from the field for large files what the header says is there, in this order.
+    /// Takes from the field for large files the numbers that the header defers to it, in this order.
     private mutating func readSizes(
         _ field: ArraySlice<UInt8>, _ place: Place, _ archive: ArchiveName
     ) throws(StoreError) {
@@ -152,7 +144,6 @@ struct ZipHeader {
     }
 }
 
-/// Numbers and marks of zip archives.
 enum Zip {
     static func signature(_ third: UInt8, _ fourth: UInt8) -> [UInt8] {
         [0x50, 0x4B, third, fourth]

@@ -1,32 +1,27 @@
 internal import Platform
 
-/// A file of a zip archive: what both of its headers say of it, and where its bytes are.
+/// A file of a zip archive, by both of its headers, and where its bytes are.
 struct ZipFile {
-    /// The directory's header.
     let header: ZipHeader
-    /// Where its local header begins.
     let start: Int64
-    /// Where its bytes in the archive are.
     let content: Range<Int64>
-    /// Whether its numbers follow its bytes once more, by its local header.
+    /// Whether its local header announces a data descriptor.
     let hasDescriptor: Bool
-    /// Whether its sizes have eight bytes there.
     let hasLargeDescriptor: Bool
 }
 
-/// Compares what stands before each file of a zip archive with the directory, and accounts for every byte.
+/// Compares what precedes each file of a zip archive with the directory, and accounts for every byte.
 ///
 /// Some programs read by the directory, others from file to file: from pipes, and with Java's ZipInputStream, as
-/// CodePush's clients do. Only what is the same for both is taken: the files lie one after the other from the first
-/// byte on, and what is between the last one and the directory holds no file.
+/// CodePush's clients do. Only an archive that is the same for both is accepted: the files are adjacent from the
+/// first byte on, and between the last one and the directory there is no file.
 ///
-/// bsdtar, Windows' tar and others write sizes before a file although a data descriptor follows it. APPNOTE.TXT 6.3.10,
-/// 4.4.4, wants zeros there. The true number is no contradiction.
+/// bsdtar, Windows' tar and others write sizes before a file although a data descriptor follows it. APPNOTE.TXT
+/// 6.3.10, 4.4.4, wants zeros there. The true number is no contradiction.
 struct ZipLayout {
     private let source: ArchiveSource
-    /// Where the directory begins.
     private let directory: Int64
-    /// The files in the order of the directory.
+    /// In the order of the directory.
     private(set) var files: [ZipFile] = []
 
     init(_ source: ArchiveSource, before directory: Int64) {
@@ -34,7 +29,7 @@ struct ZipLayout {
         self.directory = directory
     }
 
-    /// Encryption, and headers that it hides (4.4.4): what one header alone says, only some programs heed.
+    /// Encryption, and headers that it hides (4.4.4); only some programs heed a flag in one header alone.
     private static let decidingFlags: Int64 = 0x2041
 
     /// - Throws: `.badArchive`.
@@ -95,7 +90,7 @@ struct ZipLayout {
 
     // MARK: Every byte
 
-    /// Refuses files that lie over each other or over the directory, and anything in which another file may be found.
+    /// Refuses files that overlap each other or the directory, and gaps that may contain another file.
     /// - Throws: `.badArchive`.
     func check() throws(StoreError) {
         var end: Int64 = 0
@@ -113,7 +108,7 @@ struct ZipLayout {
             if file.hasDescriptor { end += try descriptorByteCount(after: file) }
             try checkContent(of: file)
         }
-        // There Android's packages have their signature.
+        // Android's packages have their signature there.
         try scan(end..<directory, for: Zip.signature(3, 4)) { (_, _) throws(StoreError) in
             throw source.name.refusal(
                 "it holds a file that its directory does not list; make it anew from an unpacked directory"
@@ -143,14 +138,14 @@ struct ZipLayout {
         return Int64(numbers.count)
     }
 
-    /// Refuses content in which whoever reads from file to file may see an end before the end.
+    /// Refuses content in which a reader from file to file may see a premature end.
     private func checkContent(of file: ZipFile) throws(StoreError) {
         switch file.header.method {
-        // Where the compressed bytes of this end, they say themselves, and reading compares it.
+        // Deflated bytes tell where they end, which is checked when they are read.
         case ZipContent.deflated: return
         case ZipContent.stored:
             guard file.hasDescriptor else { return }
-            // Its length is not told before it: such programs search for the descriptor, and compare the sizes.
+            // Its length is not known before it: such programs search for the descriptor, and compare the sizes.
             try scan(file.content, for: Zip.signature(7, 8)) { position, bytes throws(StoreError) in
                 let length = position - file.content.lowerBound
                 guard [4, 8].contains(where: { Zip.number(bytes, 8, $0) == length }) else { return }
@@ -158,7 +153,7 @@ struct ZipLayout {
                     "its content looks like its end and the beginning of another file",
                     entry: file.header.entry)
             }
-        // What is done with bytes behind the end of the rest, only libarchive knows.
+        // Only libarchive knows what happens to bytes behind the end of other methods.
         default:
             try scan(file.content, for: Zip.signature(3, 4)) { (_, _) throws(StoreError) in
                 throw source.name.refusal(
@@ -168,7 +163,7 @@ struct ZipLayout {
         }
     }
 
-    /// Calls `found` wherever a signature stands in a part of the archive, with what follows: 16 bytes, if there are.
+    /// Calls `found` wherever a signature occurs in a part of the archive, with up to 16 bytes from there.
     private func scan(
         _ part: Range<Int64>, for signature: [UInt8],
         _ found: (Int64, ArraySlice<UInt8>) throws(StoreError) -> Void

@@ -1,17 +1,16 @@
 internal import Platform
 internal import VersionTree
 
-/// Reads a zip archive: what `ZipDirectory` and `ZipLayout` take for one that no program reads otherwise.
+/// Reads a zip archive that `ZipDirectory` and `ZipLayout` accept as unambiguous.
 ///
-/// All that the directory says is judged before the first byte is unpacked.
+/// The whole directory is checked before the first byte is unpacked.
 final class ZipReading {
     private let source: ArchiveSource
     /// In the order of the archive.
     private var files: [Member] = []
-    /// Reads what is compressed in another way than usual; `nil` where nothing is.
+    /// Reads files with unusual compression; `nil` if there are none.
     private var rare: RareContent?
     private(set) var rules: EntryRules
-    /// The bytes of all files.
     private(set) var byteCount: Int64 = 0
 
     private struct Member {
@@ -20,9 +19,6 @@ final class ZipReading {
         var isExecutable: Bool
     }
 
-    /// Opens an archive and lists it.
-    ///
-    /// - Parameter size: the number of its bytes.
     /// - Throws: `.badArchive`, `.badPath`, `.tooLarge` with the entry.
     init(
         _ source: ArchiveSource, size: Int64, _ rules: EntryRules, _ expansion: Expansion
@@ -47,7 +43,6 @@ final class ZipReading {
             let isDirectory = name.utf8.last == 47
             let path = try rules.path(of: name, isDirectory: isDirectory)
             try expansion.check(names: rules.nameCount, Manifest.countMax, from: size, at: name)
-            // What is left out may be of any kind.
             guard isDirectory || path != nil else { continue }
             try refuseUnreadable(file.header, name)
             let mode = file.header.mode
@@ -63,11 +58,11 @@ final class ZipReading {
         try Expansion.check(byteCount, from: size, of: source.name)
     }
 
-    /// The name of an entry, if it is known in which encoding it is.
+    /// The name of an entry, if its encoding is known.
     private func name(of header: ZipHeader) throws(StoreError) -> String {
-        // By the specification, what is not said to be UTF-8 is code page 437. On Unix and macOS nobody writes that:
-        // there a name is its bytes, and UTF-8 if it can be; unzip, bsdtar and macOS unpack it as such. Made elsewhere,
-        // or in another encoding, it has another name for each program.
+        // By the specification, a name not marked as UTF-8 is in code page 437. On Unix and macOS nobody writes that:
+        // a name is its bytes, and UTF-8 if it can be; unzip, bsdtar and macOS unpack it as such. Made elsewhere, or
+        // in another encoding, it has another name for each program.
         let name = String(validating: header.name, as: UTF8.self)
         if name == nil, header.saysUTF8 {
             throw source.name.refusal(
@@ -100,7 +95,7 @@ final class ZipReading {
         }
     }
 
-    /// What people call a method of compression (APPNOTE.TXT 6.3.10, 4.4.5).
+    /// APPNOTE.TXT 6.3.10, 4.4.5.
     private static func methodName(_ method: Int64) -> String {
         let names: [Int64: String] = [
             1: "Shrink", 6: "Implode", 9: "Deflate64", 10: "PKWARE's Implode", 12: "BZip2",
@@ -129,7 +124,6 @@ final class ZipReading {
         throw source.name.refusal("it is \(problem); castree reads regular files", entry: name)
     }
 
-    /// Unpacks all files.
     /// - Throws: `.badArchive` with the entry; what the intake throws.
     func read(
         into intake: any ArchiveIntake, progress: (Int64) -> Void

@@ -3,17 +3,14 @@ package import Platform
 
 /// Compresses streams of bytes as raw DEFLATE (RFC 1951), level 9, by zlib; one after the other.
 ///
-/// What a zip archive's member or, between a header and a trailer, a gzip file (RFC 1952) holds. Takes half a
-/// mebibyte of memory, whatever the length of a stream. Another zlib may give other bytes for the same
-/// content. Not for use by two threads at once.
+/// This is the content of a zip archive's member and, between a header and a trailer, of a gzip file (RFC 1952). It
+/// takes half a mebibyte of memory. Another zlib may give other bytes. Not for use by two threads at once.
 package final class Deflater {
     /// At a fixed place: zlib's state points back at it.
     private let state = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
     private let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
-    /// The number of compressed bytes that the stream has given so far.
     package private(set) var byteCount: Int64 = 0
 
-    /// Prepares the first stream.
     /// - Throws: `.outOfMemory`.
     package init() throws(StoreError) {
         state.initialize(to: z_stream())
@@ -34,7 +31,7 @@ package final class Deflater {
 
     /// Adds a piece of the stream.
     /// - Parameter sink: gets the compressed pieces, in order; may not keep them.
-    /// - Throws: what `sink` throws; ``reset()`` then before anything else.
+    /// - Throws: what `sink` throws; then call ``reset()`` before anything else.
     package func add(
         _ piece: UnsafeRawBufferPointer,
         _ sink: (UnsafeRawBufferPointer) throws(StoreError) -> Void
@@ -45,7 +42,7 @@ package final class Deflater {
     /// Ends the stream and begins the next one.
     /// - Parameter sink: gets the rest of the compressed pieces, in order.
     /// - Returns: the number of the compressed stream's bytes, all pieces together.
-    /// - Throws: what `sink` throws; ``reset()`` then before anything else.
+    /// - Throws: what `sink` throws; then call ``reset()`` before anything else.
     package func finish(
         _ sink: (UnsafeRawBufferPointer) throws(StoreError) -> Void
     ) throws(StoreError) -> Int64 {
@@ -55,7 +52,7 @@ package final class Deflater {
         return total
     }
 
-    /// Forgets a stream that was not finished, and begins the next one.
+    /// Discards an unfinished stream, and begins the next one.
     package func reset() {
         byteCount = 0
         deflateReset(state)
@@ -74,7 +71,7 @@ package final class Deflater {
             repeat {
                 state.pointee.next_out = room.baseAddress?.assumingMemoryBound(to: UInt8.self)
                 state.pointee.avail_out = uInt(room.count)
-                // Anything else is a mistake of the caller's in zlib's eyes, and this one makes none.
+                // zlib returns anything else only for a caller's mistake, and this caller makes none.
                 let done = deflate(state, flush)
                 precondition(done == Z_OK || done == Z_STREAM_END || done == Z_BUF_ERROR)
                 let given = room.count - Int(state.pointee.avail_out)

@@ -1,7 +1,6 @@
 internal import Platform
 
 extension ZipArchive {
-    /// The members by their paths' bytes.
     static func sorted(_ members: [ZipMember]) -> [ZipMember] {
         // Manifests have that order already.
         let isSorted = zip(members, members.dropFirst()).allSatisfy { first, second in
@@ -48,7 +47,7 @@ extension ZipArchive {
             return "is a name of \(member.path.utf8.count) bytes, more than "
                 + "\(ZipRecords.nameByteCountMax)"
         }
-        // Readers do with these names what each likes.
+        // Readers treat these names differently.
         if member.path.utf8.contains(0) { return "contains NUL" }
         if member.path.utf8.contains(0x5C) { return "contains a backslash" }
         for component in member.path.utf8.split(separator: 0x2F, omittingEmptySubsequences: false) {

@@ -1,29 +1,23 @@
 package import Platform
 
-/// A zip archive as a list of pieces: nothing is stored, its length is known, and any range of it can be sent.
+/// A zip archive as a list of pieces, of known length, any range of which can be sent without storing it.
 ///
-/// The same members give the same bytes, on every machine and for ever.
+/// The same members always give the same bytes, on every machine.
 package struct ZipArchive: Sendable, Hashable {
-    /// The members, by their paths' UTF-8 bytes.
+    /// By their paths' UTF-8 bytes.
     package let members: [ZipMember]
-    /// Where each section begins, and the archive's length.
-    ///
-    /// The sections are local header and content of each member, the central header of each, and the end record.
+    /// Where each member's local header and content, each central header and the end record begin; last, the length.
     private let starts: [Int64]
 
-    /// A piece of an archive's bytes.
     package enum Piece: Sendable, Hashable {
-        /// Bytes in memory.
         case bytes([UInt8])
         /// A range of an object; `size` is the whole object's.
         case object(ObjectID, range: Range<Int64>, size: Int64)
-        /// A range of a twin; `size` is the whole twin's.
+        /// A range of a deflated copy; `size` is the whole copy's.
         case twin(ObjectID, range: Range<Int64>, size: Int64)
     }
 
-    /// Composes an archive; of no members, an empty one.
-    ///
-    /// - Parameter members: the files, in any order.
+    /// - Parameter members: the files, in any order; may be empty.
     /// - Throws: `.unsupported` for what does not fit an archive that every client reads: more than 65,535 members,
     ///   more than 4 GiB − 1 bytes in one of them or in all; two members of one path, or one below another; a name
     ///   that could lead elsewhere. The message names the member.
@@ -53,17 +47,16 @@ package struct ZipArchive: Sendable, Hashable {
         self.starts = starts
     }
 
-    /// The archive's length in bytes.
     package var byteCount: Int64 { starts[starts.count - 1] }
 
-    /// A tag that two archives share only if they have the same bytes: 64 hexadecimal digits.
+    /// A tag of 64 hexadecimal digits that two archives share only if they have the same bytes.
     ///
-    /// Takes time by the number of members.
+    /// Takes time proportional to the number of members.
     /// - Throws: what a digest throws.
     package func entityTag() throws(StoreError) -> String {
         var digester = try Digester(.sha256)
         func add(_ bytes: [UInt8]) { bytes.withUnsafeBytes { digester.update($0) } }
-        // The central headers say all but the contents.
+        // The central headers say everything except the contents.
         for (position, member) in members.enumerated() {
             add(ZipRecords.central(member, offset: starts[position]))
             switch member.content {
@@ -75,9 +68,9 @@ package struct ZipArchive: Sendable, Hashable {
         return digester.finish { Hex.string(Array($0)) }
     }
 
-    /// What a range of the archive consists of, in order.
+    /// The pieces of a range of the archive, in order.
     ///
-    /// Takes time by the length of the answer, not of the archive: of a large one, ask for a mebibyte after the other.
+    /// Takes time proportional to the answer, not to the archive; ask for a large one in steps of a mebibyte.
     /// - Parameter range: offsets of bytes; what is beyond the archive's end is left out.
     package func pieces(in range: Range<Int64>) -> [Piece] {
         var cut = ZipCut(range.clamped(to: 0..<byteCount))

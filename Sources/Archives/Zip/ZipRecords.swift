@@ -1,7 +1,7 @@
-/// The records of a zip archive, byte by byte, as PKWARE's APPNOTE.TXT 6.3.10 lays them out.
+/// The records of a zip archive, byte by byte, by PKWARE's APPNOTE.TXT 6.3.10.
 ///
-/// All that could differ between two machines is fixed: no times, no extra fields, no comments, no data descriptors.
-/// Numbers are little-endian (4.4.1.1).
+/// Everything that could differ between two machines is fixed: no times, no extra fields, no comments, no data
+/// descriptors. Numbers are little-endian (4.4.1.1).
 enum ZipRecords {
     /// The most members, and the most bytes of a member, of an archive and of a name, without zip64 (4.4.1.4).
     static let memberCountMax = 0xFFFF
@@ -29,7 +29,7 @@ enum ZipRecords {
         record.put(common: member)
         // Comment, disk, internal attributes.
         for _ in 0..<3 { record.put16(0) }
-        // External attributes: a regular file's mode in the upper half, as Info-ZIP keeps it.
+        // External attributes: a regular file's mode in the upper half, as in Info-ZIP.
         record.put32((member.isExecutable ? 0o100755 : 0o100644) << 16)
         record.put32(UInt32(offset))
         record.name(member)
@@ -60,11 +60,11 @@ enum ZipRecords {
             withUnsafeBytes(of: value.littleEndian) { bytes += $0 }
         }
 
-        /// What both headers of a member have, from the version needed to the length of the extra field.
+        /// The common part of a member's headers, from the version needed to the length of the extra field.
         mutating func put(common member: ZipMember) {
             // Version 2.0: DEFLATE and directories (4.4.3.2).
             put16(20)
-            // Bit 11: the name is UTF-8 (appendix D). Where it is ASCII, nobody needs to be told.
+            // Bit 11: the name is UTF-8 (appendix D); not needed for ASCII.
             put16(member.path.utf8.allSatisfy { $0 < 0x80 } ? 0 : 0x800)
             if case .twin = member.content { put16(8) } else { put16(0) }
             // Midnight of 1 January 1980: the zero of the format's times (4.4.6).

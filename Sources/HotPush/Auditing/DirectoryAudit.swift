@@ -1,26 +1,22 @@
 package import CASStore
 import Storage
 
-/// Checks an origin in a directory beside its publishers, and repairs it while none is at work.
+/// Checks an origin in a directory while publishers work, and repairs it while none does.
 ///
-/// Without a log its pointers say what it offers. While it looks, somebody may withdraw a release and prune: what then is
-/// missing was needed by a pointer of before, so it looks again if the pointers have changed.
+/// Without a log, the pointers say what it offers. The check looks again if they have changed, since a file missing
+/// after a prune was perhaps needed only by an old pointer.
 package struct DirectoryAudit {
     private let path: String
     private let options: OriginAuditOptions
     private let publisher: PublisherOptions
     private let mender: OriginMender?
     private let fileSystem: any FileSystem
-    /// Somebody who publishes all the time keeps no check from ending.
+    /// Bounds the retries, so that constant publishing cannot keep a check from ending.
     private static let tryCountMax = 5
 
-    /// Makes a check; nothing is looked at yet.
-    ///
     /// - Parameters:
-    ///   - path: the directory.
     ///   - waitLimit: how long a repair waits for publishers.
-    ///   - mender: where a repair takes bytes from; `nil` if nothing is repaired.
-    ///   - notice: gets notices about what happens unasked, such as waiting.
+    ///   - mender: where a repair takes bytes from; `nil` to repair nothing.
     package init(
         _ path: String, _ options: OriginAuditOptions, waiting waitLimit: Duration,
         repairingFrom mender: OriginMender? = nil,
@@ -38,9 +34,9 @@ package struct DirectoryAudit {
         self.publisher = publisher
     }
 
-    /// Looks, and repairs if it has a mender.
-    /// - Throws: `.noOrigin`, `.unsupportedFormat`, `.interrupted`; `.busy` if a repair waited too long; what cannot be
-    ///   looked at is no finding.
+    /// Checks, and repairs if there is a mender.
+    /// - Throws: `.noOrigin`, `.unsupportedFormat`, `.interrupted`; `.busy` if a repair waited too long. An error
+    ///   while looking is thrown, never turned into a finding.
     package func run() throws(StoreError) -> OriginAuditReport {
         try checkIsOrigin()
         var found = try places()
@@ -52,7 +48,7 @@ package struct DirectoryAudit {
         do throws(StoreError) {
             report = mender == nil ? try look() : try mend()
         } catch {
-            // What another user's files are in the way of is checked all the same.
+            // Another user's files block only the repair; the check continues.
             guard error.code == .permission, found.contains(where: { !$0.isRepaired }) else {
                 throw error
             }
@@ -60,7 +56,7 @@ package struct DirectoryAudit {
             report = try look()
         }
         if mender == nil, !found.isEmpty {
-            // What a publisher has just made gets its rights a moment later.
+            // A publisher sets the rights of a new file a moment after creating it.
             let still = Set(try places())
             found.removeAll { !still.contains($0) }
         }
@@ -71,7 +67,7 @@ package struct DirectoryAudit {
     private func mend() throws(StoreError) -> OriginAuditReport {
         let storage = try directory.open(isCreating: false)
         do throws(StoreError) {
-            // Publishers of older castrees keep out meanwhile.
+            // Keeps out publishers of older castree versions, too.
             let lock = try OriginLock(storage, publisher)
             defer { withExtendedLifetime(lock) {} }
             let report = try OriginAudit(storage, options, repairingFrom: mender).run()
@@ -85,14 +81,14 @@ package struct DirectoryAudit {
         }
     }
 
-    /// The directory for a repair, in which root is its owner.
+    /// The directory for a repair, in which root acts as the owner.
     private var directory: OriginDirectory {
         OriginDirectory(
             path: path, options: publisher,
             fileSystem: OwnersFileSystem.around(fileSystem, directory: path), isRepairing: true)
     }
 
-    /// - Throws: `.noOrigin` for what is none; not for one that has only lost its marker.
+    /// - Throws: `.noOrigin`, unless the origin has only lost its marker.
     private func checkIsOrigin() throws(StoreError) {
         let here = POSIXFileSystem.workingDirectory
         guard let root = try fileSystem.openIfPresent(here, path, .directoryFollowingLinks) else {
@@ -101,20 +97,18 @@ package struct DirectoryAudit {
         do throws(StoreError) {
             if try fileSystem.status(root.raw, OriginLayout.logMark) != nil { return }
             if try OriginMarker.remade(root.raw, fileSystem) != nil { return }
-            // It says what is no origin.
+            // The initializer explains why it is no origin.
             _ = try DirectoryOrigin(path, fileSystem: fileSystem)
         } catch {
-            // Whose it is, and its rights, are findings.
             guard error.code == .permission,
                 try fileSystem.status(root.raw, OriginLayout.marker) != nil
             else { throw error }
         }
     }
 
-    /// What is wrong with rights and owners, and what stands in place of the publisher's own files.
     private func places() throws(StoreError) -> [OriginFinding] {
         let directory = directory
-        // Whoever only looks does so as who he is.
+        // A check without repair keeps its own user.
         let acting = mender == nil ? fileSystem : directory.fileSystem
         let here = POSIXFileSystem.workingDirectory
         let root = try fileSystem.open(here, path, .typedDirectory, mode: 0)
@@ -133,7 +127,6 @@ package struct DirectoryAudit {
         return closed.map { $0.finding(in: owner) } + (try strangers(in: root.raw, acting))
     }
 
-    /// What stands in place of a directory, or of the publisher's own; a repair moves it away.
     private func strangers(
         in root: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> [OriginFinding] {
@@ -144,7 +137,7 @@ package struct DirectoryAudit {
             do throws(StoreError) {
                 there = try fileSystem.status(root, path)
                 guard let there, there.kind != kind else { return }
-                // Whoever reads the origin may read through it.
+                // Readers of the origin may rely on such a link.
                 if mender != nil, !isOfElsewhere(root, path, there.kind, fileSystem) {
                     let name = "\(path).aside-\(try randomToken())"
                     try fileSystem.rename(root, path, to: root, name)
@@ -180,7 +173,7 @@ package struct DirectoryAudit {
         return found
     }
 
-    /// Whether something is a link that does not lead to a file: to the directory elsewhere, or to a disk that is not mounted.
+    /// Whether this is a link to a directory elsewhere, or to a disk that is not mounted.
     private func isOfElsewhere(
         _ root: Int32, _ path: String, _ kind: FileStatus.Kind, _ fileSystem: any FileSystem
     ) -> Bool {
@@ -208,7 +201,6 @@ package struct DirectoryAudit {
         }
     }
 
-    /// The files of the pointers, by their tags.
     private func pointers(in storage: DirectoryStorage) throws(StoreError) -> [String: EntityTag] {
         var tags: [String: EntityTag] = [:]
         try storage.forEachFile(below: OriginLayout.channels + "/") { tags[$0.key] = $0.tag }
@@ -217,14 +209,13 @@ package struct DirectoryAudit {
 }
 
 extension OriginFinding {
-    /// Whether something stands in place of a directory, so that nobody knows what the origin has.
+    /// Whether a foreign file replaces a directory, so that the origin's contents are unknown.
     package var hidesFiles: Bool {
         kind == .strayFile && !isRepaired && OriginLayout.directories.contains(path ?? "")
     }
 }
 
 extension ClosedPlace {
-    /// - Parameter owner: whose the directory is.
     fileprivate func finding(in owner: UInt32) -> OriginFinding {
         if isForeign {
             let whose =

@@ -2,9 +2,7 @@ import CASStore
 import Storage
 import VersionTree
 
-// What the log says, as others read it.
 extension OriginAudit {
-    /// Holds the files below `for/` against the log.
     func checkTold(of state: OriginState, _ files: [String]) throws(StoreError) {
         let copies = LogCopy.told(in: state.entry)
         for copy in copies {
@@ -31,7 +29,6 @@ extension OriginAudit {
         }
     }
 
-    /// Holds the channels' pointers against the log.
     func checkPointers(of state: OriginState, _ files: [String]) throws(StoreError) {
         for channel in state.pointers.keys.sorted() {
             try check(
@@ -51,8 +48,8 @@ extension OriginAudit {
     }
 
     /// - Parameters:
-    ///   - first: what stands there; `nil` to read it.
-    ///   - effect: what comes of it if that is wrong.
+    ///   - first: what was read already; `nil` to read it.
+    ///   - effect: the consequence if the copy is wrong.
     private func check(
         _ copy: LogCopy, of state: OriginState, _ first: LogCopy.Seen?, _ effect: String
     ) throws(StoreError) {
@@ -74,7 +71,6 @@ extension OriginAudit {
         }
     }
 
-    /// What is wrong with a copy; `nil` if nothing is.
     private func problem(
         with copy: LogCopy, _ seen: LogCopy.Seen, _ state: OriginState
     ) throws(StoreError) -> String? {
@@ -83,9 +79,9 @@ extension OriginAudit {
             if try copy.isAsNew(seen, as: state, log) { return nil }
         } catch {
             guard OriginLog.saysEntryIsBad(error) else { throw error }
-            // A pointer names an entry that is not there, which is said below.
+            // The pointer names a missing entry, which is reported below.
             if copy.system != nil {
-                // Somebody may have published meanwhile.
+                // Somebody may have published in the meantime.
                 if let newer = try log.state(from: state.number), newer.number > state.number,
                     try copy.bytes(in: newer, log, near: seen) == seen.bytes
                 {
@@ -112,7 +108,7 @@ extension OriginAudit {
             : "it is not what entry \(place) of the log says"
     }
 
-    /// Adds the documents that histories name; without a log, those that are there.
+    /// Adds the documents that histories name or, without a log, those that are there.
     func addDocuments(
         of state: OriginState, _ survey: OriginSurvey, keptFrom: Int64,
         to needed: inout NeededFiles

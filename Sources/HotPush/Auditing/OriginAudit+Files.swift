@@ -3,17 +3,14 @@ import Storage
 import Synchronization
 import VersionTree
 
-// The files of the releases that the newest entry keeps.
 extension OriginAudit {
-    /// Reads the manifests, places and deliveries of releases.
-    ///
     /// - Returns: all files that the releases need, and whether every document could be read.
     func checkReleases(
         _ releases: [LiveRelease], _ survey: OriginSurvey
     ) throws(StoreError) -> (NeededFiles, Bool) {
         var needed = NeededFiles(survey.table)
         var areAllRead = true
-        // One version may be on offer with and without packs.
+        // One version may be offered with and without packs.
         var versions: Set<PublishedVersion> = []
         var deliveries: Set<PublishedDelivery> = []
         var facts: Set<PublishedFacts> = []
@@ -40,7 +37,6 @@ extension OriginAudit {
         return (needed, areAllRead)
     }
 
-    /// - Parameter areAllRead: becomes `false` if a document could not be read.
     private func add(
         _ needed: inout NeededFiles, _ areAllRead: inout Bool, _ release: LiveRelease,
         _ files: () throws(StoreError) -> [PlacedFile]
@@ -58,7 +54,7 @@ extension OriginAudit {
         } catch {
             guard ReleaseFiles.saysReleaseIsBad(error) else { throw error }
             areAllRead = false
-            // What could not be read is a finding already.
+            // An unreadable document is already a finding.
             if unread != nil { return }
             let key = OriginKey(.manifest, release.version.manifest, in: release.version.epoch)
             try found(
@@ -66,7 +62,7 @@ extension OriginAudit {
         }
     }
 
-    /// Holds the listing against what is needed, and asks for what it does not show: it is a hint.
+    /// Compares the listing with what is needed, and asks for files that it does not show, since it is only a hint.
     func checkPresence(_ needed: NeededFiles) throws(StoreError) {
         let known = lost
         for position in needed.listed {
@@ -79,7 +75,7 @@ extension OriginAudit {
         var unlisted: [OriginKey] = []
         for key in strange {
             if let listed = needed.table.byteCount(of: key) {
-                // What the table has beside its rows may have the size that it should have.
+                // The file may be there with the right size although the table holds it apart from its rows.
                 if listed == needed.byteCount(of: key) {
                     report.needed.add(listed)
                 } else if !mended.contains(key) {
@@ -106,7 +102,6 @@ extension OriginAudit {
             "it has \(byteCount) bytes, and should have \(needed.byteCount(of: key) ?? 0)")
     }
 
-    /// Reads objects, packs, twins and what clients are sent, and compares them with their names.
     func checkBytes(_ needed: NeededFiles) throws(StoreError) {
         let known = lost
         let sample = options.check.sample
@@ -114,7 +109,7 @@ extension OriginAudit {
             !key.kind.isRead && !known.contains(key)
                 && sample?.contains(key.address) ?? true
         }
-        // By their places in the table: there may be millions.
+        // By position in the table: there may be millions.
         let listed = needed.listed.filter { isToBeRead(needed.table[$0].key) }
         let others = needed.unlisted.filter(isToBeRead)
         let count = listed.count + others.count
@@ -142,7 +137,6 @@ extension OriginAudit {
         }
     }
 
-    /// - Parameter problem: what is wrong with a file that is there.
     func note(
         _ kind: OriginFinding.Kind, _ key: OriginKey, _ version: String?,
         _ problem: String = "its bytes are not what its name says"
@@ -155,8 +149,7 @@ extension OriginAudit {
         report.findings.append(finding)
     }
 
-    /// Forgets findings about files that no release has any more: somebody has pruned meanwhile.
-    ///
+    /// Drops findings about files that no release needs after a concurrent prune.
     /// - Returns: whether there is anything to repair.
     func areStillNeeded(
         after state: OriginState, _ survey: OriginSurvey
@@ -169,7 +162,7 @@ extension OriginAudit {
             else { return true }
             live = try survey.live(keptFrom: now.entry.keptFrom, upTo: now)
         } catch {
-            // Then what is damaged is needed.
+            // The damaged file belongs to a release, so it is needed.
             guard ReleaseFiles.saysReleaseIsBad(error) else { throw error }
             return true
         }
@@ -180,7 +173,7 @@ extension OriginAudit {
     }
 }
 
-/// Reads files whole, no faster than it may, and compares them with their names.
+/// Reads whole files at a limited rate and compares them with their names.
 private final class DeepReading: Sendable {
     private let storage: any ObjectStorage
     private let options: OriginAuditOptions
@@ -196,7 +189,7 @@ private final class DeepReading: Sendable {
         rate = Mutex(RateLimit(byteRate: options.check.byteRateMax))
     }
 
-    /// `nil` if the bytes are what the name says.
+    /// - Returns: `nil` if the bytes match the name.
     func problem(
         with key: OriginKey, _ byteCount: Int64
     ) throws(StoreError) -> OriginFinding.Kind? {
@@ -229,12 +222,9 @@ private final class DeepReading: Sendable {
     }
 }
 
-// The documents of releases, which name all other files.
 extension OriginAudit {
-    /// The bytes of a document: what is wrong becomes a finding.
-    ///
-    /// A repair puts it right at once, so that what the document names is checked, too.
-    /// - Throws: `.damagedOrigin` for one that cannot be read, after the finding is noted; what reading throws.
+    /// Reads a document; a repair mends it immediately, so that the files it names are checked as well.
+    /// - Throws: `.damagedOrigin` for an unreadable document, after the finding is noted; what reading throws.
     func document(
         _ key: OriginKey, of release: LiveRelease, _ survey: OriginSurvey
     ) throws(StoreError) -> [UInt8] {
@@ -252,7 +242,7 @@ extension OriginAudit {
             guard error.code == .tooLarge else { throw error }
         }
         var bytes: [UInt8]?
-        // Two releases may have the same document.
+        // Two releases may share a document.
         if !lost.contains(key) {
             let place = report.findings.count
             note(kind, key, release.version.name.description)
@@ -263,7 +253,7 @@ extension OriginAudit {
                     return try storage.put(key.path, body, .document).isStored
                 } ?? false
             }
-            // Also if it could not be written: what it names can be.
+            // Even if it could not be written, the files that it names can be.
             if bytes != nil {
                 report.findings[place].lost = nil
                 mended.insert(key)
@@ -274,7 +264,6 @@ extension OriginAudit {
         throw .damagedOrigin("\(key.path) cannot be read")
     }
 
-    /// The bytes of a document from elsewhere, if this is a repair.
     private func spare(
         _ key: OriginKey, of release: LiveRelease, _ survey: OriginSurvey
     ) throws(StoreError) -> [UInt8]? {
@@ -292,13 +281,13 @@ extension OriginAudit {
             try mender.fetch([(key, size)])
             bytes = try mender.bytes(of: key)
         }
-        // A copy of the origin has also what nobody knows the size of.
+        // Only a copy of the origin has documents of unknown size.
         if bytes == nil { bytes = try mender.reading(key.path, Int(key.byteCountMax)) }
         guard let bytes, try ObjectID(of: bytes) == key.address else { return nil }
         return bytes
     }
 
-    /// The places made again from where the objects stand: as they were, if the bytes have that name.
+    /// Rebuilds a places document from where the objects are; `nil` unless the bytes have the right name.
     private func places(
         of release: LiveRelease, _ survey: OriginSurvey
     ) throws(StoreError) -> [UInt8]? {
@@ -314,7 +303,7 @@ extension OriginAudit {
             epochs[key.address, default: []].append(key.epoch)
         }
         let wanted = release.version.places
-        // Of an object in several epochs, releases before the last prune have the older one.
+        // If an object is in several epochs, releases before the last prune use the older one.
         for isNewest in [true, false] {
             let chosen = addresses.compactMap { address in
                 isNewest ? epochs[address]?.max() : epochs[address]?.min()

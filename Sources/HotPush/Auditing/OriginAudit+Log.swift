@@ -3,14 +3,13 @@ import Storage
 import Synchronization
 import VersionTree
 
-// The log of an origin: no gaps, and every entry follows from the one before.
+// The log of an origin has no gaps, and every entry follows from the one before.
 extension OriginAudit {
-    /// More entries than this are missing in a row: nobody asks for each.
+    /// In a longer gap than this, entries are not asked for one by one.
     private static let askedGapMax: Int64 = 100
 
     /// Lists the log and reads every entry.
-    /// - Returns: the last entry that is there; 0 for none.
-    /// - Throws: what listing and reading throw.
+    /// - Returns: the last entry that exists; 0 for none.
     private func checkEntries() throws(StoreError) -> Int64 {
         var numbers: [Int64] = []
         try storage.forEachFile(below: OriginLayout.log + "/") { (file) throws(StoreError) in
@@ -26,7 +25,7 @@ extension OriginAudit {
         return numbers.last ?? 0
     }
 
-    /// The numbers with those that a listing has not shown though they are there.
+    /// The numbers, completed by entries that exist although the listing did not show them.
     private func filled(_ listed: [Int64]) throws(StoreError) -> [Int64] {
         var all: [Int64] = []
         var next: Int64 = 1
@@ -64,12 +63,11 @@ extension OriginAudit {
                 + "ORIGIN --take-over (\(OriginLog.wayOut))")
     }
 
-    /// So many entries are read before they are compared and forgotten.
     private static let readCountMax = 1_000
 
     private func read(_ numbers: [Int64]) throws(StoreError) {
         var order = LogOrder()
-        // The first by itself: it shows what the store's tags are, and whether the others are to be read twice.
+        // The first entry alone: it shows what the store's tags mean, and whether the others must be read twice.
         var start = 0
         while start < numbers.count {
             let count = start == 0 ? 1 : Self.readCountMax
@@ -96,11 +94,11 @@ extension OriginAudit {
         try storage.inParallel(numbers.count) { (position) throws(StoreError) in
             let number = numbers[position]
             do throws(StoreError) {
-                // A log of its own: none belongs to two threads.
+                // An `OriginLog` belongs to one thread.
                 guard let entry = try OriginLog(storage, tags).entry(number) else { return }
                 read.withLock { $0[number] = EntryOutline(entry, number) }
             } catch {
-                // If nothing after it counts, whoever looks what the origin is refuses a newer one.
+                // If nothing after this entry counts, the check for the origin's state refuses a newer format.
                 guard OriginLog.saysEntryIsBad(error) || error.code == .unsupportedFormat else {
                     throw error
                 }
@@ -115,19 +113,18 @@ extension OriginAudit {
 }
 
 extension OriginLog {
-    /// Where it says how a log is begun anew.
+    /// The section that says how to begin a log anew.
     static let wayOut = "docs/buckets.md, If the log is gone"
 }
 
 // MARK: Rules
 
-/// Holds one entry after the other against those before it.
 private struct LogOrder {
     private var chain: EntryChain?
-    /// Whose entry each was, by the digest of the author: that may be of any length.
+    /// Whose entry each was, by the digest of the author, who may be of any length.
     private var authors: [ObjectID: Int64] = [:]
 
-    /// - Parameter entry: `nil` for one that cannot be read.
+    /// - Parameter entry: `nil` if it cannot be read.
     mutating func problems(
         with entry: EntryOutline?, _ number: Int64
     ) throws(StoreError) -> [String] {
@@ -151,23 +148,21 @@ private struct LogOrder {
     }
 }
 
-// What the log says, as far as it can be read.
 extension OriginAudit {
-    /// What the origin is; `nil` if the log does not tell.
     func readLog() throws(StoreError) -> OriginState? {
         let count = report.findings.count
         let last = try checkEntries()
         let seen = try LogCopy.pointer(.stable).read(from: storage)
         var hint = seen.pointer?.log ?? 0
         do throws(StoreError) {
-            // What follows a gap says more than what stands before it; of a copy that was cut short it says nothing.
+            // Entries behind a gap tell more than those before it, but nothing about a copy that was cut short.
             if report.findings.count > count, try !log.has(hint),
                 try log.has(hint > 0 ? last : 1)
             {
                 hint = last
             }
             if let state = try log.state(from: hint) { return state }
-            // The gap that its entries leave is a finding already.
+            // The missing entries are already a finding.
             if report.entryCount > 0 { return try standing() }
             if storage.isOnDisk, seen.pointer?.log == nil {
                 let state = try standing()
@@ -185,8 +180,7 @@ extension OriginAudit {
         }
     }
 
-    /// What the origin is by its newest entry, with devices' copies of those pointers that the log has lost; `nil` if that
-    /// entry cannot be read.
+    /// The state by the newest entry and devices' copies of pointers that the log has lost; `nil` if it is unreadable.
     private func salvaged(_ hint: Int64) throws(StoreError) -> OriginState? {
         func entry(_ number: Int64) throws(StoreError) -> LogEntry? {
             try allowing(ReleaseFiles.isHarmless, try log.reading(number)?.entry)
@@ -209,7 +203,6 @@ extension OriginAudit {
         return OriginState(number: number, entry: newest, pointers: pointers)
     }
 
-    /// What an origin is that has no log: what its pointers say.
     private func standing() throws(StoreError) -> OriginState {
         try OriginState(standingIn: storage) { channel in
             report.findings.append(
@@ -221,8 +214,8 @@ extension OriginAudit {
         }
     }
 
-    /// Says that there is no log: a finding if there was one.
-    /// - Throws: `.noOrigin`, but not to those who only want to know what a store can do.
+    /// Notes that there is no log: a finding if there was one.
+    /// - Throws: `.noOrigin`, unless the caller only probes the store.
     private func noteAbsence(_ entry: Int64?) throws(StoreError) {
         let absence = try OriginTraces(of: storage).absence(namedBy: entry)
         guard absence.code == .damagedOrigin else {

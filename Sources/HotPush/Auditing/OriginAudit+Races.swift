@@ -3,13 +3,12 @@ import Storage
 import Synchronization
 
 extension OriginAudit {
-    /// How many races are held, and how many creators each has.
     private static let (roundCount, creatorCount) = (10, 8)
 
-    /// Tries whether a store lets exactly one of several creators succeed: all that the log relies on.
+    /// Tests whether the store lets exactly one of several creators succeed, which the log relies on.
     ///
-    /// Holds races under `probe/`; what they leave goes with the next prune.
-    /// - Returns: the files that were raced for; what was found stands in the report: a store that fails once is not suitable.
+    /// The races leave files under `probe/` until the next prune. A store that fails once is unsuitable.
+    /// - Returns: the files that were raced for.
     /// - Throws: what the storage refuses; `.network` if no answer came.
     func race() throws(StoreError) -> [String] {
         var keys: [String] = []
@@ -27,7 +26,7 @@ extension OriginAudit {
         return keys
     }
 
-    /// - Returns: what went wrong; `nil` if exactly one has won.
+    /// - Returns: what went wrong; `nil` if exactly one creator won.
     private func hold(_ key: String) throws(StoreError) -> String? {
         var bodies: [StorageBody] = []
         for number in 0..<Self.creatorCount {
@@ -50,7 +49,7 @@ extension OriginAudit {
         let (outcome, bytes) = try storage.bytes(key, ReadRequest(byteCountMax: 1_024))
         guard case .found = outcome else { return "the file that was created is not there" }
         let address = try ObjectID(of: bytes)
-        // Who got no answer, and then a refusal, may have won.
+        // A creator that got no answer, and then a refusal, may have won.
         guard let place = all.firstIndex(where: { $0.address == address }) else {
             return "the file that was created has other bytes"
         }

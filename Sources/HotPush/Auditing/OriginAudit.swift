@@ -2,31 +2,28 @@ package import CASStore
 package import Storage
 import VersionTree
 
-/// Checks an origin beside everything else that happens to it, and repairs it.
+/// Checks an origin while others use it, and repairs it.
 ///
-/// The log: no gaps, valid entries. Devices' pointers: what the log says. The releases that the newest entry keeps, or the
-/// pointers where there is no log: every file is there, with its size; with ``CheckOptions/isDeep``, with its bytes. Deletes
-/// nothing. Belongs to one thread.
+/// It checks that the log has no gaps and only valid entries, that devices' pointers match the log, and that the
+/// releases which the newest entry keeps (without a log: which the pointers offer) have every file in its size. With
+/// ``CheckOptions/isDeep`` it also compares the bytes. It deletes nothing, and belongs to one thread.
 package final class OriginAudit {
     let storage: PassingStorage
     let log: OriginLog
     let tags = TagMeaning()
     let options: OriginAuditOptions
-    /// Where a repair takes bytes from; `nil` if nothing is repaired.
+    /// `nil` to repair nothing.
     let mender: OriginMender?
     var report = OriginAuditReport()
-    /// The files that findings are about.
     var lost: Set<OriginKey> { Set(report.findings.compactMap(\.lost)) }
-    /// What is left, in milliseconds, of the time in which who publishes writes the copies of what was read.
+    /// The waits left, in milliseconds, for a publisher to finish the copies of the log that it has just read.
     private var patience = [10, 20, 40, 80, 160, 320][...]
-    /// Documents that were written again, or could not be: a listing from before shows them as they were.
+    /// Documents that a repair has written or failed to write; an earlier listing shows their old state.
     var mended: Set<OriginKey> = []
-    /// The last document that could not be read, which is a finding.
     var unread: OriginKey?
-    /// The object that each twin of a release was made from.
+    /// By deflated copy.
     var owners: [ObjectID: ObjectID] = [:]
 
-    /// Makes a check; nothing is asked yet.
     package init(
         _ storage: any ObjectStorage, _ options: OriginAuditOptions = OriginAuditOptions(),
         repairingFrom mender: OriginMender? = nil
@@ -38,10 +35,9 @@ package final class OriginAudit {
         log = OriginLog(storage, tags)
     }
 
-    /// Looks, and repairs if it has a mender.
-    ///
-    /// - Throws: `.noOrigin`, `.unsupportedFormat`, `.interrupted`; what the storage refuses: what could not be looked
-    ///   at is no finding.
+    /// Checks, and repairs if there is a mender.
+    /// - Throws: `.noOrigin`, `.unsupportedFormat`, `.interrupted`; what the storage refuses. An error while looking
+    ///   is thrown, never turned into a finding.
     package func run() throws(StoreError) -> OriginAuditReport {
         let raced = options.isProbing ? try race() : []
         if let state = try readLog() {
@@ -54,12 +50,11 @@ package final class OriginAudit {
         return report
     }
 
-    /// Whether the log is found to lack something.
     private var isLogDamaged: Bool {
         report.findings.contains { [.missingEntry, .damagedEntry].contains($0.kind) }
     }
 
-    /// Whether an error says what the log does not say any more, and that is found already.
+    /// Whether an error comes from a part of the log whose loss is already a finding.
     private func saysWhatIsFound(_ error: StoreError) -> Bool {
         isLogDamaged && OriginLog.saysEntryIsBad(error)
     }
@@ -82,11 +77,11 @@ package final class OriginAudit {
             releases = try log.liveReleases(keptFrom: keptFrom, upTo: state)
         } catch {
             guard saysWhatIsFound(error) else { throw error }
-            // What is offered now is known all the same.
+            // The current offers are known nevertheless.
             keptFrom = state.number
             releases = try log.liveReleases(keptFrom: keptFrom, upTo: state)
         }
-        // With other packs, or in another epoch, it is the same release.
+        // Other packs or another epoch do not make another release.
         report.releaseCount = Set(releases.map(\.version.manifest)).count
         var (needed, areAllRead) = try checkReleases(releases, survey)
         try addDocuments(of: state, survey, keptFrom: keptFrom, to: &needed)
@@ -104,11 +99,11 @@ package final class OriginAudit {
         if options.isInterrupted() { throw .interruption }
     }
 
-    /// Deletes what a probe has written where no prune will.
+    /// Deletes what a probe wrote to a store that no prune will visit.
     private func cleared(_ keys: [String]) throws(StoreError) -> String {
         let said = "Only the store was tried"
         guard !keys.isEmpty else { return said }
-        // A probe needs no right to delete.
+        // A probe does not require the right to delete.
         let outcome = try allowing([.accessDenied], try storage.delete(keys))
         let leftCount = outcome.map { $0.refused.count + $0.unknownCount } ?? keys.count
         if leftCount == 0 { return "\(said), and what that wrote is deleted" }
@@ -122,7 +117,7 @@ package final class OriginAudit {
         let bytes = try allowing(
             ReleaseFiles.isHarmless,
             try storage.contents(OriginLayout.marker, limit: OriginMarker.byteCountMax))
-        // Where there is a log, a newer castree says so there.
+        // With a log, a newer castree's format shows there.
         if let bytes, OriginMarker.isKnown(bytes) { return }
         let body = try StorageBody(
             OriginMarker.serialized(
@@ -138,7 +133,7 @@ package final class OriginAudit {
         }
     }
 
-    /// Holds the files against each other by which devices that are behind follow a change of keys.
+    /// Checks the chain of trust files by which devices that are behind follow a change of keys.
     private func checkTrust(of state: OriginState) throws(StoreError) {
         guard let chain = try TrustChain(of: state.pointers.values, in: storage) else {
             return try followTrust(of: state, after: nil)
@@ -146,7 +141,7 @@ package final class OriginAudit {
         var problems = chain.problems()
         var others: [Int64: TrustFile] = [:]
         var left = problems
-        // What comes back may show that another one is wrong.
+        // A restored version may show that another one is wrong.
         for _ in 0..<(mender == nil ? 0 : 2) {
             for version in left.keys { others[version] = try mender?.trust(version) }
             left = chain.with(others).problems()
@@ -167,8 +162,8 @@ package final class OriginAudit {
         try followTrust(of: state, after: last)
     }
 
-    /// Takes the versions that follow from another origin, and names those that are here: an old state may have been put back,
-    /// and devices that have seen a newer version obey none before it.
+    /// Takes the following versions from another origin, and reports those already here: an old state may have been
+    /// restored, and devices that have seen a newer version obey no older one.
     private func followTrust(of state: OriginState, after last: TrustFile?) throws(StoreError) {
         let pointers = state.pointers.values
         guard let origin = try storage.trustedOrigin(saidBy: pointers) else { return }
@@ -180,7 +175,7 @@ package final class OriginAudit {
             if !isHere { next = try mender?.trust(version) }
             guard let file = next, file.follows(last, pointers, of: origin) else { return }
             let isAhead = try lasting { () throws(StoreError) in
-                // Who rotates writes it first.
+                // A rotation writes this file before the pointers.
                 let now = isHere ? try newest(since: state).pointers.values.map(\.trustVersion) : []
                 return now.contains { $0 ?? 0 >= version } ? nil : true
             }
@@ -216,9 +211,9 @@ package final class OriginAudit {
         }
     }
 
-    /// What is wrong with what others may be about to write, if it is so for a while.
+    /// Finds a problem in files that a publisher may be about to write, if it lasts.
     ///
-    /// Who publishes writes the log first, and then its copies.
+    /// Publishers write the log first and its copies afterwards.
     func lasting<Problem>(
         _ look: () throws(StoreError) -> Problem?
     ) throws(StoreError) -> Problem? {
@@ -231,7 +226,6 @@ package final class OriginAudit {
         return problem
     }
 
-    /// What the origin is by now: somebody may have published since.
     func newest(since state: OriginState) throws(StoreError) -> OriginState {
         try allowing(saysWhatIsFound, try log.state(from: state.number)) ?? state
     }
@@ -242,7 +236,6 @@ package final class OriginAudit {
             ?? (.missingFile, "it is not there")
     }
 
-    /// Notes a finding, and repairs it if this is a repair and it can be.
     func found(
         _ kind: OriginFinding.Kind, _ path: String?, _ message: String, version: String? = nil,
         _ repair: () throws(StoreError) -> Bool = { () throws(StoreError) in false }
@@ -251,8 +244,8 @@ package final class OriginAudit {
         if mender != nil { try mend(report.findings.count - 1, by: repair) }
     }
 
-    /// Repairs a finding: what cannot be read or written stays, the finding says why, and the rest is repaired.
-    /// - Parameter repair: says whether it has.
+    /// Repairs a finding; if that fails, the finding says why, and others are still repaired.
+    /// - Parameter repair: returns whether it succeeded.
     func mend(
         _ place: Int, by repair: () throws(StoreError) -> Bool
     ) throws(StoreError) {
@@ -269,21 +262,19 @@ package final class OriginAudit {
 
 }
 
-/// How an origin is checked.
 package struct OriginAuditOptions: Sendable {
-    /// Whether bytes are read, of which share of the files, and how fast.
+    /// Whether to read bytes, of what share of the files, and how fast.
     package var check = CheckOptions()
-    /// Whether it is tried if the store lets exactly one of several creators succeed.
+    /// Whether to test that the store lets exactly one of several creators succeed.
     package var isProbing = false
-    /// Called now and then; `true` ends the check with `.interrupted`.
+    /// Polled during the check; `true` ends it with `.interrupted`.
     package var isInterrupted: @Sendable () -> Bool = { false }
-    /// Told how many files a deep check is about to read, and how many bytes.
+    /// Gets the number of files and bytes that a deep check is about to read.
     package var willRead: @Sendable (Int, Int64) -> Void = { _, _ in }
-    /// Gets the number of keys that a listing has shown so far.
+    /// The number of keys so far.
     package var listed: @Sendable (Int) -> Void = { _ in }
-    /// Gets bytes read and bytes to be read, from several threads.
+    /// Gets bytes read and bytes to read, from several threads.
     package var progress: @Sendable (Int64, Int64) -> Void = { _, _ in }
-    /// Waits for so many milliseconds.
     package var pause: @Sendable (Int) -> Void = { CASStore.pause(milliseconds: Int32($0)) }
 
     package init() {}

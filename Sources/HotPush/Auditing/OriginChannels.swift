@@ -2,32 +2,28 @@ package import CASStore
 package import Storage
 import VersionTree
 
-/// What the channels of an origin offer: what the log says, or devices' copies of it.
+/// What the channels of an origin offer, by the log or by devices' copies of it.
 package struct OriginChannels: Sendable {
     private let storage: any ObjectStorage
 
-    /// Looks at nothing yet.
     package init(_ storage: any ObjectStorage) { self.storage = storage }
 
     package struct Offered: Sendable {
-        /// The pointers, sorted by name.
+        /// Sorted by name.
         package var pointers: [ChannelPointer] = []
-        /// Those of the other channels, if one alone was asked for.
+        /// The pointers of the other channels, if only one was asked for.
         package var others: [ChannelPointer] = []
-        /// Why these are the copies that devices see, and not what the log says; `nil` if they are the log's.
+        /// Why `pointers` are the copies that devices see; `nil` if they come from the log.
         package var reason: String?
     }
 
-    /// What is offered; who may not read the log gets the copies.
-    ///
-    /// - Parameter only: this channel alone; `nil` for all.
-    /// - Throws: `.notFound` if there is no channel; `.accessDenied`, `.badPointer`, `.damagedOrigin`; what reading
-    ///   throws.
+    /// Reads what is offered, from the copies if the log may not be read.
+    /// - Parameter only: one channel; `nil` for all.
+    /// - Throws: `.notFound` if there is no channel; `.accessDenied`, `.badPointer`, `.damagedOrigin`; reading errors.
     package func offered(_ only: ChannelName? = nil) throws(StoreError) -> Offered {
-        // Those who may not read, or list, that are told less.
+        // A caller without the right to read or list learns less.
         let seen = try allowing(
             [.accessDenied], try LogCopy.pointer(only ?? .stable).read(from: storage))
-        // Where to begin to look for the end of the log.
         let hint = seen?.pointer?.log
         let log = OriginLog(storage)
         let read = try allowing([.accessDenied], .some(try log.state(from: hint ?? 0)))
@@ -62,7 +58,7 @@ package struct OriginChannels: Sendable {
             do throws(StoreError) {
                 if let pointer = try storage.pointer(of: name) { pointers.append(pointer) }
             } catch {
-                // Who may not list is refused what is not there.
+                // S3 denies a missing file to callers without the right to list.
                 guard error.code == .accessDenied else { throw error }
                 refusal = error
             }
@@ -80,8 +76,8 @@ package struct OriginChannels: Sendable {
         } ?? [.stable]
     }
 
-    /// The deliveries of what channels offer, by address; those that cannot be had are left out.
-    /// - Throws: what reading throws, but for a refusal.
+    /// Reads the deliveries of what channels offer, by address, and leaves out unavailable ones.
+    /// - Throws: what reading throws, except a refusal.
     package func deliveries(
         of pointers: [ChannelPointer]
     ) throws(StoreError) -> [ObjectID: Delivery] {

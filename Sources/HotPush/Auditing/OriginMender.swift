@@ -2,30 +2,25 @@ package import CASStore
 import Storage
 package import VersionTree
 
-/// Where the repair of an origin takes bytes from: stores on this machine.
+/// The stores on this machine from which the repair of an origin takes bytes.
 ///
-/// Another origin is one through a store of its own, into which the lost files are fetched. Belongs to one thread.
+/// Another origin takes part through a store of its own, into which lost files are fetched. Belongs to one thread.
 package final class OriginMender {
-    /// A lost file: the key it has in the origin, and its size.
     package struct Lost: Sendable {
         package let path: String
-        /// The object that has its bytes.
         package let reference: Reference
-        /// Whether it is an object of a version, and not what describes one.
+        /// Whether it is an object of a version rather than a document that describes one.
         package let isObject: Bool
     }
 
     private let stores: [VersionStore]
     private let fetching: ([Lost]) throws(StoreError) -> Void
-    /// The small file that another origin has under a path, with at most so many bytes; `nil` for none.
+    /// Reads a small file of another origin, given its path and most bytes; `nil` for none.
     let reading: (String, Int) throws(StoreError) -> [UInt8]?
 
-    /// Makes a mender.
-    ///
     /// - Parameters:
     ///   - stores: where bytes are looked for, in this order.
-    ///   - fetching: brings lost files as objects into one of the stores; leaves out what it cannot get.
-    ///   - reading: see ``reading``.
+    ///   - fetching: brings lost files as objects into one of the stores, and leaves out unavailable ones.
     package init(
         _ stores: [VersionStore],
         fetching: @escaping ([Lost]) throws(StoreError) -> Void = { _ in },
@@ -36,7 +31,6 @@ package final class OriginMender {
         self.reading = reading
     }
 
-    /// A version of another origin's trust; `nil` for none.
     func trust(_ version: Int64) throws(StoreError) -> TrustFile? {
         try TrustFile.ifSound(
             try reading(OriginLayout.trust(version), TrustFile.byteCountMax).map {
@@ -57,7 +51,6 @@ package final class OriginMender {
         if !lost.isEmpty { try fetching(lost) }
     }
 
-    /// The open file of an object; `nil` if no store has it.
     func file(_ address: ObjectID) throws(StoreError) -> Descriptor? {
         for versions in stores {
             if let file = try versions.store.objects.open(address) { return file }
@@ -65,7 +58,6 @@ package final class OriginMender {
         return nil
     }
 
-    /// The bytes of a document that was fetched as an object.
     func bytes(of key: OriginKey) throws(StoreError) -> [UInt8]? {
         guard let file = try file(key.address) else { return nil }
         let fileSystem = POSIXFileSystem()
@@ -73,7 +65,6 @@ package final class OriginMender {
         return try fileSystem.read(file.raw, at: 0, count: Int(byteCount))
     }
 
-    /// The bytes of a version's manifest, if a store has the version.
     func manifest(_ version: PublishedVersion) throws(StoreError) -> [UInt8]? {
         for versions in stores {
             if let manifest = try versions.manifest(version.manifest, of: version.content) {
@@ -85,9 +76,7 @@ package final class OriginMender {
 }
 
 extension OriginAudit {
-    /// Writes lost files again, under the same names.
-    ///
-    /// They are needed, so nobody deletes them, and no deletion of them is under way.
+    /// Writes lost files again; nobody deletes them meanwhile, as they are needed, and no deletion is under way.
     func mend(_ needed: NeededFiles) throws(StoreError) {
         guard let mender else { return }
         let lost = report.findings.indices.compactMap { place in
@@ -102,7 +91,7 @@ extension OriginAudit {
         }
     }
 
-    /// - Returns: whether it stands there now; not if nobody has its bytes.
+    /// - Returns: whether the file exists now; `false` if nobody has its bytes.
     private func write(
         _ key: OriginKey, _ byteCount: Int64, from mender: OriginMender
     ) throws(StoreError) -> Bool {
@@ -116,7 +105,7 @@ extension OriginAudit {
         return try storage.put(key.path, body, key.fields).isStored
     }
 
-    /// A twin made again from its object; `nil` if no store has that, or another zlib has made the twin.
+    /// Deflates the object again; `nil` if no store has it, or if another zlib made the copy.
     private func twin(
         _ address: ObjectID, _ byteCount: Int64, from mender: OriginMender
     ) throws(StoreError) -> [UInt8]? {

@@ -2,32 +2,29 @@ package import CASStore
 package import Storage
 package import VersionTree
 
-/// What an origin holds: what releases need, what waits, what any pruner may delete.
+/// What an origin holds: files that releases need, files that wait for a prune, and files that may be deleted now.
 package struct OriginUsage: Sendable {
-    /// A release that is offered, and what only it has.
     package struct Release: Sendable, Hashable {
         package let channel: ChannelName
         package let version: VersionName
-        /// All its files.
         package let byteCount: Int64
-        /// Of these, what no other release on offer has: what a withdrawal frees in the end.
+        /// The files that no other offered release has, which a withdrawal eventually frees.
         package let uniqueByteCount: Int64
     }
 
-    /// What files are; the raw value is the member of JSON output.
+    /// The raw value is the member of JSON output.
     package enum Kind: String, Sendable, CaseIterable {
         case objects, manifests, places, packs, deliveries
-        /// What is there for the clients of other systems: objects as raw DEFLATE, what is known of objects, and what is
-        /// sent as it stands.
+        /// For clients of other systems: objects as raw DEFLATE, their facts, and files sent verbatim.
         case deflated, facts, documents
-        /// What a publisher keeps for itself beside the origin: only in a directory.
+        /// What a publisher keeps for itself beside an origin in a directory.
         case publisher
         case log
-        /// What is overwritten: pointers and lists.
+        /// Pointers and lists, which are overwritten.
         case pointers
-        /// What says whose signatures count: only where keys were rotated.
+        /// The files that say whose signatures count, if keys were rotated.
         case trust
-        /// What looking at the store has left.
+        /// What probing the store has left.
         case scratch
 
         fileprivate init(_ kind: OriginKey.Kind) {
@@ -45,36 +42,32 @@ package struct OriginUsage: Sendable {
         }
     }
 
-    /// The newest entry of the log, and where new files are written.
     package private(set) var entry: Int64 = 0
     package private(set) var epoch: Int64 = 0
-    /// What releases on offer have.
     package private(set) var offered = FileFigures()
-    /// What only releases have that the grace still keeps.
+    /// Files only of releases that the grace period still keeps.
     package private(set) var inGrace = FileFigures()
-    /// What no release has, and a later prune will delete.
+    /// Files of no release that a later prune will delete.
     package private(set) var waiting = FileFigures()
-    /// What no release has, and every pruner may delete now, by epoch; ``Kind/scratch`` goes with it.
+    /// Files of no release that any pruner may delete now, by epoch; ``Kind/scratch`` goes with them.
     package private(set) var garbage: [Int64: FileFigures] = [:]
-    /// What there is, by what it is.
     private var files: [Kind: FileFigures] = [:]
-    /// What is not castree's.
     package private(set) var strays = StrayKeys()
-    /// What is offered, by channel, newest first.
+    /// By channel, newest first.
     package private(set) var releases: [Release] = []
-    /// What the channels offer, sorted by name.
+    /// Sorted by name.
     package private(set) var pointers: [ChannelPointer] = []
-    /// The deliveries of what they offer, by address, as far as they can be read.
+    /// The readable deliveries of these pointers, by address.
     private var deliveryDocuments: [ObjectID: Delivery] = [:]
     package private(set) var figures = StorageFigures()
 
-    /// Looks at an origin in a directory, which need have no log.
+    /// Examines an origin in a directory, with or without a log.
     /// - Throws: as ``init(of:listed:)``.
     package init(
         ofDirectory path: String, notice: @escaping @Sendable (String) -> Void = { _ in },
         listed: (Int) -> Void = { _ in }
     ) throws(StoreError) {
-        // It says what is no origin.
+        // The initializer explains why it is no origin.
         _ = try DirectoryOrigin(path)
         var rescue = DirectoryStorage.Rescue()
         rescue.passesOver = { OriginLayout.passes(over: $0, $1, notice) }
@@ -85,8 +78,8 @@ package struct OriginUsage: Sendable {
     }
 
     /// Lists an origin, and reads the log and what releases name.
-    /// - Parameter listed: gets the number of keys that the listing has shown so far.
-    /// - Throws: `.noOrigin`; `.damagedOrigin` if the log or a release cannot be read: a check says more.
+    /// - Parameter listed: gets the number of keys listed so far.
+    /// - Throws: `.noOrigin`; `.damagedOrigin` if the log or a release cannot be read, on which a check says more.
     package init(
         of storage: any ObjectStorage, listed: (Int) -> Void = { _ in }
     ) throws(StoreError) {
@@ -103,7 +96,7 @@ package struct OriginUsage: Sendable {
         let survey = try OriginSurvey(storage, log).run(listed)
         let live = try survey.live(keptFrom: state.entry.keptFrom, upTo: state)
         let table = survey.table
-        // By position: 0 for nobody's, the number of the one release that has it, or -1 for more of them.
+        // By position: 0 for nobody's, the number of the only release that has it, or -1 for several.
         var owners = [Int32](repeating: 0, count: table.count)
         let all = Set(state.pointers.values.flatMap(\.liveReleases))
         for (release, number) in zip(all, 1...) {
@@ -145,7 +138,7 @@ package struct OriginUsage: Sendable {
             }
         }
         pointers = state.pointers.values.sorted { $0.channel < $1.channel }
-        // Packs are derived: a check says what is wrong with a delivery.
+        // Packs are derived: a check reports damaged deliveries.
         deliveryDocuments = try OriginChannels(storage).deliveries(of: pointers)
         try storage.forEachFile(below: OriginLayout.log + "/") { (file) throws(StoreError) in
             if OriginLayout.number(ofLogEntry: file.key) != nil {
@@ -163,7 +156,7 @@ package struct OriginUsage: Sendable {
 
     package subscript(kind: Kind) -> FileFigures { files[kind] ?? FileFigures() }
 
-    /// What the packs of a release save a device, as far as its delivery can be read.
+    /// The packs of a release and what they save, as far as its delivery can be read.
     package func legs(of release: OfferedRelease, in pointer: ChannelPointer) -> [DeliveryLeg] {
         guard let document = release.delivery.flatMap({ deliveryDocuments[$0.address] }) else {
             return []

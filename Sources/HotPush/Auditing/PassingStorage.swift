@@ -2,9 +2,9 @@ import CASStore
 import Storage
 import Synchronization
 
-/// A storage as a check reads it: a file that cannot be read (a bad sector, no right) counts as lost, and the rest is looked at.
+/// A storage for checks, to which a file that cannot be read (a bad sector, missing rights) counts as lost.
 ///
-/// An entry of the log does not: one that seemed not to be there would take back what it says.
+/// Entries of the log are an exception: taking one for missing would revoke what it says.
 final class PassingStorage: ForwardingStorage {
     let base: any ObjectStorage
     private let reasons = Mutex<[String: String]>([:])
@@ -13,7 +13,6 @@ final class PassingStorage: ForwardingStorage {
 
     var work: WorkDirectory? { base.work }
 
-    /// Why a file could not be read; `nil` for one that could, or is not there.
     func reason(of key: String) -> String? { reasons.withLock { $0[key] } }
 
     private func passing<R>(
@@ -23,7 +22,6 @@ final class PassingStorage: ForwardingStorage {
             return try body()
         } catch {
             guard error.saysFileIsUnreadable else { throw error }
-            // What to do is the check's to say.
             let reason = String(error.message.prefix { $0 != ";" })
             guard OriginLayout.number(ofLogEntry: key) == nil else { throw .damagedOrigin(reason) }
             reasons.withLock { $0[key] = reason }
@@ -60,7 +58,7 @@ final class PassingStorage: ForwardingStorage {
         guard condition == .absent, outcome == .conditionFailed, reason(of: key) != nil else {
             return outcome
         }
-        // What stands there and cannot be read is what is repaired, unless it can be by now.
+        // An unreadable file is to be repaired, unless it can be read by now.
         reasons.withLock { $0[key] = nil }
         _ = try get(key, ReadRequest(byteCountMax: 1 << 30)) { _ in }
         return try reason(of: key) == nil ? outcome : base.put(key, body, fields)

@@ -1,18 +1,16 @@
 import CASStore
 
-/// The files of an origin that never change, and their sizes: 40 bytes each and hardly more, for there may be millions.
+/// The immutable files of an origin and their sizes, in little more than 40 bytes each, as there may be millions.
 ///
-/// Takes in what a listing shows, in any order; ``seal()`` makes it ready to be asked. Belongs to one thread.
+/// Accepts a listing in any order; ``seal()`` makes it ready for queries. Belongs to one thread.
 struct KeyTable {
-    /// A file's place in the table, once it is sealed.
     typealias Position = UInt32
 
-    /// More epochs than these are not told apart: they are not a castree origin's.
+    /// An origin with more epochs than these is none of castree's.
     static let epochCountMax = 1 << 17
     private static let byteCountMax = Int64(1) << 44 - 1
 
-    /// A file: its address, and in one word its kind (3 bits), the index of its epoch (17) and its size (44; S3 has
-    /// none above 5 TiB).
+    /// A file: its address, and in one word its kind (3 bits), epoch index (17) and size (44; S3's maximum is 5 TiB).
     private struct Row: Comparable {
         let address: ObjectID
         var word: UInt64
@@ -25,8 +23,7 @@ struct KeyTable {
         }
     }
 
-    /// Rows in pieces of one size: a single array would be copied as it grows, and leave holes in the memory that
-    /// nothing fits in.
+    /// Rows in pieces of equal size: a single growing array would be copied, and leave unusable holes in memory.
     private struct RowList {
         private static let pieceCount = 64
         private var pieces: [[Row]] = []
@@ -43,15 +40,15 @@ struct KeyTable {
         mutating func append(_ row: Row) {
             if (pieces.last?.count ?? Self.pieceCount) == Self.pieceCount {
                 pieces.append([])
-                // The first one grows as it likes: most origins are small.
+                // The first piece grows freely: most origins are small.
                 if pieces.count > 1 { pieces[pieces.count - 1].reserveCapacity(Self.pieceCount) }
             }
             pieces[pieces.count - 1].append(row)
         }
 
-        /// Brings them in order; of those with one name the last stays.
+        /// Sorts the rows; of rows with one name the last stays.
         mutating func sort() {
-            // One list of many is small enough to be there twice.
+            // One list of many is small enough to copy.
             let rows = pieces.joined().sorted()
             var (kept, last) = (0, Row?.none)
             for row in rows {
@@ -70,19 +67,17 @@ struct KeyTable {
         .object, .manifest, .places, .pack, .delivery, .twin, .facts,
     ]
 
-    /// By an address' first byte.
+    /// By the first byte of the address.
     private var parts = [RowList](repeating: RowList(), count: 256)
-    /// The position of each part's first row, and the number of all.
     private var starts = [Position](repeating: 0, count: 257)
     private var epochs: [Int64] = []
     private var epochIndices: [Int64: Int] = [:]
-    /// Files of kinds of which there are few, and their sizes: documents, and deltas, which nobody makes any more.
+    /// Files of rare kinds: documents, and deltas, which castree still reads but does not make.
     private(set) var others: [OriginKey: Int64] = [:]
 
-    /// How many there are, ``others`` not counted.
+    /// Excludes ``others``.
     var count: Int { Int(starts[256]) }
 
-    /// Takes in a file.
     /// - Throws: `.damagedOrigin` beyond ``epochCountMax``.
     mutating func add(_ key: OriginKey, _ byteCount: Int64) throws(StoreError) {
         guard let kind = Self.kinds.firstIndex(of: key.kind) else {
@@ -95,7 +90,7 @@ struct KeyTable {
             Row(address: key.address, word: UInt64(kind) << 61 | UInt64(epoch) << 44 | size))
     }
 
-    /// How many bytes the rows take, with the room that is kept for more.
+    /// Includes spare capacity.
     var heldByteCount: Int { parts.reduce(0) { $0 + $1.heldByteCount } }
 
     private mutating func index(of epoch: Int64) throws(StoreError) -> Int {
@@ -110,9 +105,7 @@ struct KeyTable {
         return epochs.count - 1
     }
 
-    /// Makes the table ready to be asked.
-    ///
-    /// A file that was shown twice is there once.
+    /// Makes the table ready for queries, and removes duplicates.
     mutating func seal() {
         for part in parts.indices {
             parts[part].sort()
@@ -120,7 +113,6 @@ struct KeyTable {
         }
     }
 
-    /// Where a file is; `nil` if it was not shown.
     func position(of key: OriginKey) -> Position? {
         guard let kind = Self.kinds.firstIndex(of: key.kind), let epoch = epochIndices[key.epoch]
         else { return nil }
@@ -136,12 +128,10 @@ struct KeyTable {
         return starts[part] + Position(low)
     }
 
-    /// The size of a file; `nil` if it was not shown.
     func byteCount(of key: OriginKey) -> Int64? {
         position(of: key).map { self[$0].byteCount } ?? others[key]
     }
 
-    /// The file at a position.
     subscript(position: Position) -> SizedKey {
         var part = 0
         var step = 128
@@ -155,25 +145,21 @@ struct KeyTable {
         return SizedKey(key: OriginKey(kind, row.address, in: epoch), byteCount: row.byteCount)
     }
 
-    /// All positions, in the order of addresses.
+    /// In the order of addresses.
     var positions: Range<Position> { 0..<starts[256] }
 }
 
-/// Some files of an origin: one bit for each that a table has, and what it does not have.
+/// A set of an origin's files: one bit for each file of a table, and those outside it.
 struct KeySet {
     private var bits: [UInt64]
-    /// Those that the table has no position of.
     private(set) var others: Set<OriginKey> = []
 
-    /// No file of a table.
     init(of table: KeyTable) { bits = Array(repeating: 0, count: (table.count + 63) / 64) }
 
-    /// Adds files that the table has.
     mutating func insert(_ positions: [KeyTable.Position]) {
         for position in positions { insert(position) }
     }
 
-    /// Adds files that the table does not have.
     mutating func insert(_ others: [OriginKey]) { self.others.formUnion(others) }
 
     mutating func insert(_ files: ListedFiles) {
@@ -181,7 +167,6 @@ struct KeySet {
         insert(files.others)
     }
 
-    /// The files of a table at some positions.
     init(of table: KeyTable, where isIn: (KeyTable.Position) -> Bool) {
         self.init(of: table)
         for position in table.positions where isIn(position) { insert(position) }
@@ -191,18 +176,16 @@ struct KeySet {
         bits[Int(position / 64)] |= 1 << UInt64(position % 64)
     }
 
-    /// Whether it has the file at a position of the table.
     func contains(_ position: KeyTable.Position) -> Bool {
         bits[Int(position / 64)] & (1 << UInt64(position % 64)) != 0
     }
 
-    /// Whether it has a file.
     func contains(_ key: OriginKey, in table: KeyTable) -> Bool {
         table.position(of: key).map(contains) ?? others.contains(key)
     }
 }
 
-/// The files of a release: by their positions in a table, and those that it does not have.
+/// The files of a release, as positions in a table and files outside it.
 struct ListedFiles {
     private(set) var positions: [KeyTable.Position] = []
     private(set) var others: [OriginKey] = []

@@ -2,50 +2,39 @@ import CASStore
 import Storage
 import VersionTree
 
-/// What stands in an origin, and which of it releases on offer have.
+/// The files of an origin, and which of them offered releases use.
 ///
-/// A listing is a hint: what it does not show stays, which is all that a prune needs. Belongs to one thread.
+/// A listing is a hint: a file that it does not show is kept, which is all that a prune needs. Belongs to one thread.
 final class OriginSurvey {
     private let storage: any ObjectStorage
     let log: OriginLog
-    /// Whether a release must have all that it names, also what can be made again.
     private let isStrict: Bool
-    /// The files that never change, and their sizes.
     private(set) var table = KeyTable()
-    /// What was left by looking what the store can do.
     private(set) var scratch: [(path: String, byteCount: Int64)] = []
-    /// How much that is.
     private(set) var scratchFigures = FileFigures()
-    /// Pointers and all else that is overwritten.
+    /// Pointers and everything else that is overwritten.
     private(set) var pointers = FileFigures()
-    /// What says whose signatures count: only where keys were rotated.
     private(set) var trust = FileFigures()
-    /// The files of pointers.
     private(set) var pointerFiles: [String] = []
-    /// What the clients of other systems are told, but for documents, facts and twins.
+    /// The files for other systems' clients, except documents, facts and deflated copies.
     private(set) var clientFiles: [String] = []
-    /// Files that are not castree's.
     private(set) var strays = StrayKeys()
-    /// A file of another origin, which stands where this one has an epoch; its files look like this one's.
+    /// A file of another origin inside one of this origin's epochs, where its files look like this one's.
     private(set) var inner: String?
-    /// What a release's files are never changes: no state of the log makes it necessary to read a manifest again.
+    /// The lists' numbers: a release's files never change, so each manifest is read once whatever happens to the log.
     private var numbers: [AnyHashable: Int] = [:]
-    /// What these are numbers of.
     private var lists = ReleaseLists()
-    /// What pointers offer that devices read, and the log's newest do not.
+    /// Releases that devices' copies of the pointers offer and the log's newest do not.
     private var copied: Set<LiveRelease> = []
 
-    /// - Parameter isStrict: whether a release must have all that it names, also what can be made again.
     init(_ storage: any ObjectStorage, _ log: OriginLog, isStrict: Bool = false) {
         self.storage = storage
         self.isStrict = isStrict
         self.log = log
     }
 
-    /// Lists everything but the log.
-    /// - Parameter listed: gets the number of keys so far.
     func run(_ listed: (Int) -> Void = { _ in }) throws(StoreError) -> OriginSurvey {
-        // Keys come in the order of their bytes: what is before the log, and what is after it.
+        // Keys come in byte order: those before the log, and those after it.
         let spans = [
             KeySpan(upTo: OriginLayout.log + "/"), KeySpan(after: OriginLayout.log + "0"),
         ]
@@ -59,7 +48,7 @@ final class OriginSurvey {
         return self
     }
 
-    /// Where a listing may be cut in two: at the first digits of objects, which are most of all files.
+    /// Where to split a listing: at the first digits of objects, which most files are.
     private static func cuts(after key: String) -> [String] {
         let epoch = OriginLayout.epoch(of: key)?.epoch ?? 0
         return Set([0, epoch]).flatMap { epoch in
@@ -89,11 +78,11 @@ final class OriginSurvey {
         }
     }
 
-    /// From now on what a pointer offers counts as live, whatever the log says: devices read it.
+    /// Counts what a pointer offers as live from now on, whatever the log says, because devices read it.
     func hold(_ pointer: ChannelPointer?) { copied.formUnion(pointer?.liveReleases ?? []) }
 
-    /// The files of all releases that the entries from `keptFrom` to that of the state offer, and of those that are held.
-    /// - Throws: `.damagedOrigin` if the manifest of one that is still offered cannot be read.
+    /// The files of all releases that the entries from `keptFrom` to the state's offer, and of those that are held.
+    /// - Throws: `.damagedOrigin` if the manifest of a release that is still offered cannot be read.
     func live(keptFrom: Int64, upTo state: OriginState) throws(StoreError) -> KeySet {
         var live = KeySet(of: table)
         var numbers: Set<Int> = []
@@ -102,7 +91,7 @@ final class OriginSurvey {
             do throws(StoreError) {
                 numbers.formUnion(try self.numbers(of: release))
             } catch {
-                // What is offered no more, and cannot be read, nobody can use.
+                // Nobody can use a release that is withdrawn and unreadable.
                 guard ReleaseFiles.saysReleaseIsBad(error), !offered.contains(release) else {
                     throw error
                 }
@@ -114,7 +103,7 @@ final class OriginSurvey {
         return live
     }
 
-    /// The documents that histories have named since an entry; none of a system of which a listing has shown no document.
+    /// The documents that histories have named since an entry; none for systems of which the listing shows no document.
     private func documents(
         keptFrom: Int64, upTo state: OriginState
     ) throws(StoreError) -> Set<SizedKey> {
@@ -126,8 +115,7 @@ final class OriginSurvey {
         return try log.documents(of: systems, keptFrom: keptFrom, upTo: state)
     }
 
-    /// Where the table has the files of a release, each once: what it is without packs, its packs, and its facts with their
-    /// twins.
+    /// The positions of a release's files, each once: contents, packs, and facts with their deflated copies.
     /// - Throws: as ``live(keptFrom:upTo:)``.
     func positions(of release: LiveRelease) throws(StoreError) -> Set<KeyTable.Position> {
         var all: Set<KeyTable.Position> = []
@@ -135,7 +123,6 @@ final class OriginSurvey {
         return all
     }
 
-    /// The numbers of its lists.
     private func numbers(of release: LiveRelease) throws(StoreError) -> [Int] {
         let files = ReleaseFiles(release, storage, nil)
         var all = [
@@ -157,8 +144,8 @@ final class OriginSurvey {
     }
 
     /// The number of the list of files that something names.
-    /// - Parameter kinds: what these are, if they are derived: one that is lost keeps nobody from pruning, and all of its kind
-    ///   stay until it is known again which of them are needed.
+    /// - Parameter kinds: the kinds of derived files. If a list of them is lost, pruning continues but keeps all
+    ///   files of these kinds until the list is known again.
     private func number(
         of name: some Hashable, derived kinds: Set<OriginKey.Kind> = [],
         _ files: () throws(StoreError) -> [PlacedFile]
@@ -180,7 +167,6 @@ final class OriginSurvey {
         return number
     }
 
-    /// The files that are not needed, one after the other.
     func unneeded(beside needed: KeySet) -> some Sequence<SizedKey> {
         let listed = table.positions.lazy.filter { !needed.contains($0) }.map { self.table[$0] }
         let others = table.others.lazy.filter { !needed.contains($0.key, in: self.table) }
@@ -188,7 +174,7 @@ final class OriginSurvey {
         return [AnySequence(listed), AnySequence(others)].joined()
     }
 
-    /// The files that nobody needs: what every pruner may delete now, and what waits for a later prune.
+    /// The unneeded files: what any pruner may delete now, and what waits for a later prune.
     func unneededFigures(
         in entry: LogEntry, beside needed: KeySet
     ) -> (garbage: FileFigures, waiting: FileFigures) {

@@ -2,13 +2,12 @@ package import CASStore
 package import Storage
 package import VersionTree
 
-/// The files of a release.
 package struct ReleaseFiles {
     private let release: LiveRelease
     private let storage: any ObjectStorage
-    /// Where the manifest may be, too; `nil` for none.
+    /// Where to look for the manifest first; `nil` for the origin only.
     private let versions: VersionStore?
-    /// Gives the bytes of a document in place of the origin; `nil` for that.
+    /// Reads documents in place of the origin; `nil` for the origin.
     private let reading: Reading?
     package typealias Reading = (OriginKey) throws(StoreError) -> [UInt8]
 
@@ -22,17 +21,17 @@ package struct ReleaseFiles {
         self.reading = reading
     }
 
-    /// Whether an error says that a document of a release cannot be read, or breaks its rules.
+    /// Whether an error says that a document of a release is unreadable or breaks the rules.
     static func saysReleaseIsBad(_ error: StoreError) -> Bool {
         [.damagedOrigin, .badManifest, .tooLarge, .badPack, .unsupportedFormat].contains(error.code)
     }
 
-    /// Whether an error says that a document which only saves work is damaged: others mend it.
+    /// Whether an error says that a document which only saves work is damaged; others mend it.
     static func isHarmless(_ error: StoreError) -> Bool {
         [.damagedOrigin, .tooLarge, .badManifest, .badPack].contains(error.code)
     }
 
-    /// Its objects where they stand, in ascending order.
+    /// The objects where they are, in ascending order.
     /// - Throws: `.damagedOrigin`, `.badManifest`; what reading throws.
     func objects() throws(StoreError) -> [SizedKey] {
         let objects = Array(try manifest().references)
@@ -41,7 +40,8 @@ package struct ReleaseFiles {
         }
     }
 
-    /// The epochs of so many objects, which are all that it has, in the order of their addresses.
+    /// The epochs of the release's objects, in the order of their addresses.
+    /// - Parameter count: how many objects it has.
     package func epochs(of count: Int) throws(StoreError) -> [Int64] {
         let version = release.version
         guard let places = version.places else {
@@ -54,13 +54,13 @@ package struct ReleaseFiles {
         return (0..<count).map { found.epoch(of: $0) }
     }
 
-    /// What has the version without its packs: manifest, places, objects.
+    /// The version without its packs: manifest, places and objects.
     /// - Throws: as ``objects()``.
     package func contents() throws(StoreError) -> [PlacedFile] {
         release.documents + (try objects()).map(PlacedFile.init)
     }
 
-    /// The delivery and its packs; none if there are none.
+    /// The delivery and its packs, if any.
     /// - Throws: `.damagedOrigin`, `.badPack`; what reading throws.
     package func packed() throws(StoreError) -> [PlacedFile] {
         guard let delivery = release.delivery, let file = release.deliveryDocument else {
@@ -76,14 +76,14 @@ package struct ReleaseFiles {
             }
     }
 
-    /// The facts, what says where their twins stand, and these; none if there are none.
+    /// The facts, their places and their deflated copies, if any.
     /// - Throws: `.damagedOrigin`; what reading throws.
     package func told() throws(StoreError) -> [PlacedFile] {
         guard let published = release.facts, let facts = try facts() else { return [] }
         return release.factsDocuments + (try twins(of: facts, published)).map(PlacedFile.init)
     }
 
-    /// The facts of its objects; `nil` if it has none.
+    /// `nil` if it has none.
     /// - Throws: as ``told()``.
     package func facts() throws(StoreError) -> ContentFacts? {
         guard let published = release.facts else { return nil }
@@ -93,7 +93,7 @@ package struct ReleaseFiles {
         }
     }
 
-    /// The twins that its facts name where they stand, in ascending order.
+    /// The deflated copies that the facts name, where they are, in ascending order.
     /// - Throws: as ``told()``.
     package func twins(
         of facts: ContentFacts, _ published: PublishedFacts
@@ -109,8 +109,6 @@ package struct ReleaseFiles {
         }
     }
 
-    /// The version's manifest.
-    /// - Throws: as ``objects()``.
     package func manifest() throws(StoreError) -> Manifest {
         let version = release.version
         if let known = try versions?.manifest(version.manifest, of: version.content) {
@@ -120,7 +118,7 @@ package struct ReleaseFiles {
         return try read(key) { (bytes) throws(StoreError) in try Manifest(parsing: bytes) }
     }
 
-    /// A document, which names the release if it cannot be read.
+    /// Reads a document; the error names the release.
     private func read<R>(
         _ key: OriginKey, _ parse: ([UInt8]) throws(StoreError) -> R
     ) throws(StoreError) -> R {
@@ -128,7 +126,7 @@ package struct ReleaseFiles {
         do throws(StoreError) {
             return try parse(bytes)
         } catch {
-            // An audit names it itself.
+            // An audit names the release itself.
             if reading != nil { throw error }
             let version = release.version.name
             let place = String(storage.place.prefix { $0 != " " })
@@ -142,7 +140,7 @@ package struct ReleaseFiles {
 
     private func content(_ key: OriginKey) throws(StoreError) -> [UInt8] {
         if let reading { return try reading(key) }
-        // Once more: where there is no TLS, bytes may change on their way.
+        // Once more: without TLS, bytes may change in transit.
         for _ in 0..<2 {
             guard let bytes = try storage.contents(key.path, limit: key.byteCountMax) else { break }
             if try ObjectID(of: bytes) == key.address { return bytes }

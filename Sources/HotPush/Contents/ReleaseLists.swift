@@ -1,41 +1,34 @@
-/// Which files each of many releases has, by their positions in a table.
+/// The files of many releases, as positions in a table.
 ///
-/// A release has most files in common with the one before it. So of a list only that is held in which it differs from
-/// one that came lately: 10,000 releases of 10,000 files each would take 400 MB, and take 17 where one file in a hundred
-/// is new. What resembles none of them is held whole. Belongs to one thread.
+/// A release shares most files with the one before it, so a list is held as its difference from a recent one, or
+/// whole if it resembles none. 10,000 releases of 10,000 files would take 400 MB, and take 17 if one file in a
+/// hundred is new. Belongs to one thread.
 struct ReleaseLists {
     typealias Position = KeyTable.Position
 
-    /// A list, or in what it differs from another one.
     private struct Entry {
-        /// The other one; `nil` for a list that is held whole.
+        /// The other list; `nil` if this one is held whole.
         var base: Int?
-        /// So many others are needed to make it again.
         var depth = 0
         let difference: Difference
-        /// Files that the table does not have.
         let others: [OriginKey]
     }
 
-    /// No list needs more others than these, so that each is made again soon.
     private static let depthMax = 64
-    /// A list is compared with so many others at the most, which have so many files together.
+    /// A list is compared with at most this many others, which together have at most this many files.
     private static let recentCountMax = 4
     private static let recentFileCountMax = 1 << 20
     /// Shorter lists are held whole.
     private static let comparedCountMin = 32
 
     private var entries: [Entry] = []
-    /// Lists that came lately, the newest last.
+    /// The newest last.
     private var recent: [(number: Int, positions: [Position])] = []
 
-    /// How many positions are held.
     var heldCount: Int {
         entries.reduce(recent.reduce(0) { $0 + $1.positions.count }) { $0 + $1.difference.count }
     }
 
-    /// Takes in a list.
-    /// - Returns: its number.
     mutating func add(_ files: ListedFiles) -> Int {
         let number = entries.count
         let positions = files.positions
@@ -52,7 +45,7 @@ struct ReleaseLists {
             }
         }
         if let nearest {
-            // What comes next is compared with this one in place of that.
+            // The next lists are compared with this one instead.
             let base = recent.remove(at: nearest.place).number
             entries.append(
                 Entry(
@@ -72,17 +65,15 @@ struct ReleaseLists {
             || recent.reduce(0) { $0 + $1.positions.count } > Self.recentFileCountMax
     }
 
-    /// The positions of a list, in ascending order.
+    /// In ascending order.
     func positions(_ number: Int) -> [Position] {
         guard let base = entries[number].base else { return entries[number].difference.added }
         return entries[number].difference.applied(to: positions(base))
     }
 
-    /// Adds all files of some lists to a set.
     func insert(_ numbers: Set<Int>, into set: inout KeySet) {
         for number in numbers {
             let entry = entries[number]
-            // What it has in common with its base comes with that.
             let isCovered = entry.base.map(numbers.contains) ?? true
             set.insert(isCovered ? entry.difference.added : positions(number))
             set.insert(entry.others)
@@ -91,14 +82,13 @@ struct ReleaseLists {
 }
 
 extension ReleaseLists {
-    /// What one list has and the other has not, each in ascending order.
+    /// What each of two lists has and the other has not, in ascending order.
     fileprivate struct Difference {
         private(set) var added: [Position]
         private(set) var removed: [Position] = []
 
         var count: Int { added.count + removed.count }
 
-        /// The difference from no file at all.
         static func whole(_ positions: [Position]) -> Difference { Difference(added: positions) }
 
         private init(added: [Position]) { self.added = added }
@@ -121,7 +111,7 @@ extension ReleaseLists {
                 }
                 guard count <= countMax else { return nil }
             }
-            // Without the room that is kept for more.
+            // Copies drop the spare capacity.
             (added, removed) = (added.map { $0 }, removed.map { $0 })
         }
 

@@ -1,23 +1,19 @@
-/// Keys below an origin that are not castree's: nobody deletes them.
+/// Keys below an origin that are not castree's and that nobody deletes.
 package struct StrayKeys: Sendable, Hashable {
-    /// How many there are, and their bytes.
     package private(set) var figures = FileFigures()
-    /// Those that came first, in order; at most ``countMax``.
+    /// The first ones, in order; at most ``countMax``.
     package private(set) var keys: [String] = []
 
-    /// So many are named: a bucket may hold millions.
+    /// Bounds the names kept: a bucket may hold millions of strays.
     package static let countMax = 100
 
-    /// None.
     package init() {}
 
-    /// Counts one more.
     mutating func add(_ key: String, _ byteCount: Int64) {
         figures.add(byteCount)
         name(key)
     }
 
-    /// Counts those of both.
     package static func + (left: StrayKeys, right: StrayKeys) -> StrayKeys {
         var sum = left
         sum.figures = left.figures + right.figures

@@ -2,15 +2,15 @@ package import CASStore
 package import Storage
 import VersionTree
 
-/// Copies an origin whole to a place that has none, from a directory or a bucket into a directory or a bucket.
+/// Copies a whole origin to a place that has none, between directories and buckets.
 ///
-/// The log goes along as it is, and with it the epochs in which files stand and the entries that pointers name: so
-/// signatures stay right. All files that its entries need come first, then the entries, the first one last: until that
-/// stands, the new place has no log and offers nothing. Then devices' copies.
+/// The log is copied verbatim, with its epochs and the entries that pointers name, so signatures stay valid. First
+/// come all files that its entries need, then the entries, the first one last: until that exists, the new place has
+/// no log and offers nothing. Devices' copies follow.
 ///
-/// Others may publish to the source meanwhile: what they have added is copied, too, until nothing is new. Only the
-/// publishers of a directory that has no log wait: what they said would be in none. What the first entries of its log would
-/// be is copied; nothing is written there. May be repeated after any interruption; what is there is not sent again.
+/// Others may publish to the source in the meantime; the copy continues until nothing is new. Publishers of a
+/// directory without a log must wait, because no log would have what they add. The first entries of its future log
+/// are written to the copy and not to the source. After an interruption, a repeated copy sends only what is missing.
 package struct OriginCopy: Sendable {
     private let publisher: OriginPublisher
     private let source: DraftStorage
@@ -20,8 +20,7 @@ package struct OriginCopy: Sendable {
 
     /// - Parameters:
     ///   - publisher: writes to the place that gets the copy.
-    ///   - source: where the origin is.
-    ///   - scratch: a directory for files on their way from an origin; none is left there, whatever happens.
+    ///   - scratch: a directory for files in transit from an origin; nothing stays there, whatever happens.
     package init(
         _ publisher: OriginPublisher, from source: any ObjectStorage, scratch: String,
         fileSystem: any FileSystem = POSIXFileSystem()
@@ -32,7 +31,7 @@ package struct OriginCopy: Sendable {
         self.fileSystem = fileSystem
     }
 
-    /// A directory that is copied; nothing is written there.
+    /// The directory at a path as a source; nothing is written there.
     /// - Throws: `.noOrigin`; `.offeredElsewhere` for what a server keeps of an origin.
     package static func directory(_ path: String) throws(StoreError) -> any ObjectStorage {
         let options = PublisherOptions()
@@ -40,28 +39,23 @@ package struct OriginCopy: Sendable {
             .draft(isCreating: false)
     }
 
-    /// What was copied.
     package struct Report: Sendable {
-        /// Files that were sent, and their bytes.
         package var sent = FileFigures()
-        /// Files that were there already.
+        /// Files that the place already had.
         package var foundCount = 0
         package var channelCount = 0
-        /// Channels whose pointer could not be written: devices see them after the next command.
+        /// Channels whose pointer could not be written; the next command makes devices see them.
         package var behind: [ChannelName] = []
         package var figures = StorageFigures()
     }
 
-    /// Copies it.
-    ///
-    /// - Throws: `.noOrigin`; `.damagedOrigin` if something that the source offers is missing there, or is not what its
-    ///   name says; `.badOrigin` if the other place has an origin of its own, or is the same; `.busy`; `.unsuitableStore`;
-    ///   what reading and writing throws.
+    /// - Throws: `.noOrigin`; `.damagedOrigin` if something that the source offers is missing there or does not match
+    ///   its name; `.badOrigin` if the other place has an origin of its own, or is the same; `.busy`;
+    ///   `.unsuitableStore`; what reading and writing throws.
     package func run() throws(StoreError) -> Report {
         try checkIsElsewhere()
-        // What was signed and is not any more, is so in what is copied.
+        // The copy keeps what the source says, including channels that were signed once.
         let log = OriginLog(storage, mayUnsign: true)
-        // Publishers of older castrees write no log.
         let lock =
             try OriginLog(source).state(from: 0) == nil
             ? OriginLock(source, publisher.options, .looking) : nil
@@ -74,7 +68,7 @@ package struct OriginCopy: Sendable {
             do throws(StoreError) {
                 try sendFiles(of: state, from, log, &report)
             } catch {
-                // A prune may have deleted meanwhile what it keeps no more.
+                // A prune may have deleted a file that newer entries do not keep.
                 guard error.code == .damagedOrigin,
                     let newer = try from.state(from: state.number), newer.number > state.number
                 else { throw error }
@@ -96,7 +90,7 @@ package struct OriginCopy: Sendable {
         return report
     }
 
-    /// Refuses a directory to be made in the one that is copied.
+    /// Refuses to create a directory inside the one that is copied.
     /// - Throws: `.badOrigin`.
     package static func checkIsElsewhere(
         _ source: any ObjectStorage, _ path: String
@@ -104,7 +98,7 @@ package struct OriginCopy: Sendable {
         let system = POSIXFileSystem()
         var path = path
         while path.count > 1, path.hasSuffix("/") { path.removeLast() }
-        // What is wrong with the path, whoever makes the directory says.
+        // Whoever creates the directory reports a bad path.
         guard source.work != nil, let above = try? system.openDirectory(holding: path)
         else { return }
         try checkIsElsewhere(
@@ -130,7 +124,7 @@ package struct OriginCopy: Sendable {
         )
     }
 
-    /// What is copied, and its log: where none is, the one that would be begun there.
+    /// The state to copy and its log or, without one, the log that would be begun there.
     private func begin() throws(StoreError) -> (state: OriginState, log: OriginLog) {
         let log = OriginLog(source)
         if let state = try log.state(from: 0) {
@@ -138,7 +132,7 @@ package struct OriginCopy: Sendable {
             return (state, log)
         }
         let begun = try OriginPublisher(source).open(.stable, OriginLog(source)).state
-        // As long as nothing changes there, a copy that goes on has the same entries.
+        // A resumed copy must make the same entries as long as nothing changes there.
         for number in 1...begun.number {
             guard var entry = try OriginLog(source).entry(number) else { continue }
             entry.createdAt = begun.pointers.values.map(\.createdAt).max() ?? 0
@@ -155,8 +149,8 @@ package struct OriginCopy: Sendable {
         return (state, same)
     }
 
-    /// How many entries of the log an earlier copy has brought, to the first one.
-    /// - Throws: `.badOrigin` if what is there is another origin.
+    /// How many entries an earlier copy has brought, counted from the first.
+    /// - Throws: `.badOrigin` if the place holds another origin.
     private func copiedCount(
         of state: OriginState, _ from: OriginLog, in log: OriginLog
     ) throws(StoreError) -> Int64 {
@@ -168,8 +162,8 @@ package struct OriginCopy: Sendable {
             return number
         }
         guard try OriginTraces(of: storage).channels.isEmpty else { throw occupied("pointers") }
-        // A copy that was interrupted has left them. As soon as the first one stands, they count: of another origin's
-        // log they would offer what is in no log of this one.
+        // Entries left by an interrupted copy count as soon as the first one exists. Those of another origin's log
+        // would offer releases that are in no log of this one.
         var newest: Int64?
         try storage.forEachFile(below: OriginLayout.log + "/") { (file) throws(StoreError) in
             newest = OriginLayout.number(ofLogEntry: file.key) ?? newest
@@ -196,7 +190,7 @@ package struct OriginCopy: Sendable {
 
     // MARK: Files
 
-    /// Sends all files that the entries need which the source keeps, up to that of a state.
+    /// Sends all files needed by entries that the source keeps, up to a state's.
     private func sendFiles(
         of state: OriginState, _ from: OriginLog, _ log: OriginLog,
         _ report: inout Report
@@ -217,7 +211,7 @@ package struct OriginCopy: Sendable {
             add(survey.table[position])
         }
         for key in live.others.sorted(by: { $0.path < $1.path }) {
-            // A listing is a hint.
+            // A listing is only a hint.
             let listed = survey.table.byteCount(of: key)
             let byteCount =
                 if let listed { listed } else { try source.head(key.path)?.byteCount }
@@ -225,7 +219,7 @@ package struct OriginCopy: Sendable {
             add(SizedKey(key: key, byteCount: byteCount))
         }
         if report.sent.count == 0 { report.foundCount = foundCount }
-        // In a directory it says whose all this is.
+        // In a directory, the marker claims everything else.
         try sendMarker()
         let directory = try fileSystem.open(
             POSIXFileSystem.workingDirectory, scratch, .directoryFollowingLinks, mode: 0)
@@ -239,7 +233,7 @@ package struct OriginCopy: Sendable {
         report.sent.byteCount += sent.byteCount
     }
 
-    /// A file of a directory, if its bytes are right; `nil` where the source is none.
+    /// Opens a file of a source directory if its bytes are right; `nil` if the source is a bucket.
     private func opened(_ wanted: SizedKey) throws(StoreError) -> Descriptor? {
         guard let place = source.work else { return nil }
         let there = try allowing(
@@ -252,7 +246,7 @@ package struct OriginCopy: Sendable {
         return there
     }
 
-    /// A file of an origin, on this machine's disk under no name; on any thread.
+    /// Fetches a file into an unlinked one on this machine's disk; on any thread.
     private func fetched(_ wanted: SizedKey, into directory: Int32) throws(StoreError) -> Descriptor
     {
         let name = ".castree-\(try randomToken())"
@@ -278,8 +272,8 @@ package struct OriginCopy: Sendable {
             object: key.address)
     }
 
-    /// The versions of the trust that pointers name, each of them right.
-    /// - Throws: `.damagedOrigin` if one is not: devices that are behind could not follow, here and there.
+    /// The versions of the trust that pointers name, all of them sound.
+    /// - Throws: `.damagedOrigin` if one is not: devices that are behind could follow neither here nor there.
     private func trust(of state: OriginState) throws(StoreError) -> Set<Int64> {
         guard let chain = try TrustChain(of: state.pointers.values, in: source) else { return [] }
         if let (version, problem) = chain.problems().min(by: { $0.key < $1.key }) {
@@ -290,7 +284,6 @@ package struct OriginCopy: Sendable {
         return Set(chain.versions)
     }
 
-    /// Sends whose signatures count, all versions that devices may follow.
     private func sendTrust(_ named: Set<Int64>, of state: OriginState) throws(StoreError) {
         let pointers = state.pointers.values
         let origin = try source.trustedOrigin(saidBy: pointers)
@@ -300,7 +293,7 @@ package struct OriginCopy: Sendable {
         }
         var last: TrustFile?
         for version in versions.sorted() {
-            // One that no pointer names, and is none, no device follows.
+            // No device follows an invalid version that no pointer names.
             let file = try TrustFile.ifSound(try trust(version))
             let follows = origin.flatMap { file?.follows(last, pointers, of: $0) } ?? false
             guard let file, named.contains(version) || follows else { continue }
@@ -316,7 +309,6 @@ package struct OriginCopy: Sendable {
         )
     }
 
-    /// Sends the file that says that an origin stands there, as it is.
     private func sendMarker() throws(StoreError) {
         guard
             let bytes = try source.contents(OriginLayout.marker, limit: OriginMarker.byteCountMax)
@@ -327,11 +319,11 @@ package struct OriginCopy: Sendable {
 
     // MARK: The log
 
-    /// Writes the entries after those that are there; of a log that begins, the first one last.
+    /// Writes the missing entries; those of a new log with the first one last.
     private func sendEntries(after copied: Int64, through last: Int64) throws(StoreError) {
         guard copied < last else { return }
         if copied > 0 {
-            // Each is the newest for a while, and so there is no gap.
+            // In ascending order, so that there is never a gap.
             for number in copied + 1...last { try sendEntry(number) }
             return
         }
@@ -341,10 +333,9 @@ package struct OriginCopy: Sendable {
         try sendEntry(1)
     }
 
-    /// Writes an entry, on any thread.
     private func sendEntry(_ number: Int64) throws(StoreError) {
         if publisher.options.isInterrupted() { throw .publishingInterrupted }
-        // As it is: also one that a stranger has written keeps its number.
+        // Verbatim: a stranger's entry keeps its number, too.
         guard let bytes = try OriginLog(source).bytes(of: number) else {
             throw try OriginTraces(of: source).absence(namedBy: number)
         }
@@ -354,8 +345,8 @@ package struct OriginCopy: Sendable {
 }
 
 extension OriginPublisher {
-    /// Writes what devices and the clients of other systems see of the log.
-    /// - Returns: the channels of which it could not be written.
+    /// Writes the copies of the log that devices and other systems' clients see.
+    /// - Returns: the channels whose copy could not be written.
     @discardableResult
     func writeCopies(of state: OriginState, _ log: OriginLog) -> [ChannelName] {
         var behind: [ChannelName] = []
@@ -363,7 +354,7 @@ extension OriginPublisher {
             do throws(StoreError) {
                 try CopyWriting(log, pause).write(channel, of: state)
             } catch {
-                // The entry stands; devices see it with the next command.
+                // The entry exists; devices see it after the next command.
                 behind.append(channel)
             }
         }

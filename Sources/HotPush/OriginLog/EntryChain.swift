@@ -1,18 +1,15 @@
 import CASStore
 
-/// The entries of a log one after the other: which of them count, and which a stranger has written.
+/// Decides, entry by entry, which entries of a log count and which a stranger has written.
 ///
-/// Where something is signed, an entry that cannot be read, or breaks the rules, is passed over: its number is used up,
-/// and the next one follows the last that counts. Elsewhere whoever may write may publish, and all count that can be
-/// read, but for those that no entry can follow.
+/// If something is signed, an unreadable or invalid entry is passed over: its number is used up, and the next follows
+/// the last that counts. Otherwise anybody who may write may publish, and every readable entry counts that another
+/// can follow.
 struct EntryChain {
-    /// The number that was taken in last.
     private(set) var number: Int64
-    /// The last that counts.
     private var last: EntryOutline
-    /// The one under ``number``, whether or not it counts; `nil` if it cannot be read.
+    /// The entry at ``number``, whether or not it counts; `nil` if it cannot be read.
     private var newest: EntryOutline?
-    /// The channels whose pointer is signed.
     private(set) var signed: Set<ChannelName>
 
     init(_ entry: EntryOutline, _ number: Int64, signed: Set<ChannelName> = []) {
@@ -21,11 +18,9 @@ struct EntryChain {
         note(entry)
     }
 
-    /// Takes in the entry that follows.
-    ///
     /// - Parameters:
-    ///   - entry: `nil` for one that cannot be read.
-    ///   - isVouched: whether its pointers prove that who may publish has written it.
+    ///   - entry: `nil` if it cannot be read.
+    ///   - isVouched: whether its pointers prove that an authorized publisher wrote it.
     /// - Returns: whether it counts, and which rules it breaks.
     mutating func add(
         _ entry: EntryOutline?, isVouched: Bool = false
@@ -37,7 +32,7 @@ struct EntryChain {
         var breaches = entry.breaches(number, after: last)
         // Whoever has signed it.
         guard !entry.isAhead else { return (false, breaches) }
-        // Who has signed it has seen what it follows: perhaps what an older castree took for an entry, or nobody reads now.
+        // The signer has seen what this entry follows: perhaps one valid for an older castree, or unreadable by now.
         if !breaches.isEmpty, isVouched || entry.isSigned,
             before.map({ entry.breaches(number, after: $0).isEmpty }) ?? true
         {
@@ -56,22 +51,19 @@ struct EntryChain {
     }
 }
 
-/// What an entry of the log says without its pointers, and whether it follows from the one before.
+/// An entry of the log without its pointers, for checking that it follows from the one before.
 struct EntryOutline: Sendable {
-    /// The entry without what may be large.
     private let entry: LogEntry
     var author: String { entry.author }
-    /// Channels whose pointer says that it stands in another entry.
+    /// Channels whose pointer names another entry as its own.
     private let misplaced: [ChannelName]
-    /// The newest epoch of what its pointers offer.
     private let epochMax: Int64
-    /// The entry that each of its rows name as the one before.
+    /// The previous entry that each of its rows names.
     private let rowsBefore: [HistoryName: Int64]
-    /// Whether it offers what stands in an epoch that the log has not reached: nobody writes what would follow it.
+    /// Whether it offers files in an epoch that the log has not reached; no publisher builds upon such an entry.
     var isAhead: Bool { epochMax > entry.epoch }
-    /// Whether its pointers are signed.
     let signing: [ChannelName: Bool]
-    /// Whether a signed pointer says that it stands here.
+    /// Whether a signed pointer names this entry as its own.
     let isSigned: Bool
 
     init(_ entry: LogEntry, _ number: Int64) {
@@ -85,9 +77,8 @@ struct EntryOutline: Sendable {
         self.entry = bare
     }
 
-    /// Which rules of the log it breaks; nothing for an entry as castree writes it.
-    ///
-    /// - Parameter before: the entry that it follows; `nil` for the first, and where the one before is not known.
+    /// The rules of the log that it breaks; none for castree's own entries.
+    /// - Parameter before: the entry that it follows; `nil` for the first, or if the previous one is unknown.
     func breaches(_ number: Int64, after before: EntryOutline?) -> [String] {
         var problems: [String] = []
         for channel in misplaced {
@@ -131,7 +122,6 @@ struct EntryOutline: Sendable {
         return problems
     }
 
-    /// What it says of the clients of other systems.
     private func clientProblems(
         _ number: Int64, after before: [ToldSystem: ClientPlaces]
     ) -> [String] {
@@ -163,6 +153,5 @@ struct EntryOutline: Sendable {
 }
 
 extension LogEntry {
-    /// Whether it offers what stands in an epoch that the log has not reached.
     func isAhead(_ number: Int64) -> Bool { EntryOutline(self, number).isAhead }
 }

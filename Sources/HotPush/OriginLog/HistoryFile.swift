@@ -1,9 +1,9 @@
 import CASStore
 package import StrictJSON
 
-/// The file of a history as an origin's log makes it: `for/<system>/<channel>.json`.
+/// The history file `for/<system>/<channel>.json` as the log of an origin makes it.
 ///
-/// HotPush knows of an offer when it was made, and which documents it names; all else is the system's.
+/// HotPush knows an offer's time and its documents; everything else belongs to the system.
 package struct HistoryFile: Sendable, Hashable {
     package static let byteCountMax = 32 << 20
 
@@ -12,7 +12,7 @@ package struct HistoryFile: Sendable, Hashable {
     /// Oldest first.
     package var offers: [JSONValue]
 
-    /// The entry in which its newest offers stand; `nil` where nothing says it.
+    /// The entry with its newest offers; `nil` if unknown.
     package var log: Int64?
 
     package init(_ name: HistoryName, labelCount: Int64 = 0, offers: [JSONValue] = []) {
@@ -29,15 +29,14 @@ package struct HistoryFile: Sendable, Hashable {
         ]).fileBytes
     }
 
-    /// What rows of the log prove a copy by.
+    /// The digest by which rows of the log prove a copy.
     func digest() throws(StoreError) -> ObjectID {
         var file = self
         file.log = nil
         return try ObjectID(of: file.serialized())
     }
 
-    /// Reads a file.
-    /// - Returns: `nil` for what is no history of that name: whoever has the log makes it again.
+    /// Returns `nil` if this is no history of that name; anybody who has the log makes it again.
     init?(_ document: JSONValue?, of name: HistoryName) {
         guard let document, document["castreeHistory"]?.asInt64 == 1,
             document["system"]?.asString == name.system.description,
@@ -49,15 +48,13 @@ package struct HistoryFile: Sendable, Hashable {
         log = document["log"]?.asInt64
     }
 
-    /// The documents that its offers name.
     var documents: [SizedKey] { offers.flatMap { $0.documents(of: name.system) } }
 }
 
 extension JSONValue {
-    /// When an offer was made; offers of a history have different times, ascending.
+    /// When an offer was made; the times in a history are distinct and ascending.
     var offerTime: Int64? { self["createdAt"]?.asInt64 }
 
-    /// The documents that an offer names.
     func documents(of system: ToldSystem) -> [SizedKey] {
         (self["documents"]?.asArray ?? []).compactMap { document in
             guard let address = document["address"]?.asString.flatMap({ ObjectID($0) }),
@@ -71,8 +68,8 @@ extension JSONValue {
 }
 
 extension HistoryRows {
-    /// What makes one history of another one.
-    /// - Parameter before: the entry with the rows before these; 0 for none.
+    /// The rows that turn one history into another.
+    /// - Parameter before: the entry with the previous rows; 0 for none.
     init(
         from old: HistoryFile, to new: HistoryFile, before: Int64
     ) throws(StoreError) {
@@ -85,7 +82,6 @@ extension HistoryRows {
     }
 }
 
-/// Whose history: a channel's, for the clients of a system.
 package struct HistoryName: Sendable, Hashable, Comparable {
     package let system: ToldSystem
     package let channel: ChannelName
@@ -100,26 +96,22 @@ package struct HistoryName: Sendable, Hashable, Comparable {
     }
 }
 
-/// In which entries of a log it stands what the clients of a system are told.
+/// The entries of a log that have what a system's clients are told.
 struct ClientPlaces: Sendable, Hashable {
-    /// The entry that has set last what the operator wants; `nil` if none has.
+    /// The last entry that set the operator's configuration; `nil` for none.
     var configuration: Int64?
-    /// The entry with the newest rows of each channel's history.
     var histories: [ChannelName: Int64] = [:]
 }
 
-/// What an entry of a log adds to a history, and takes from it.
+/// What an entry of a log adds to a history and removes from it.
 struct HistoryRows: Sendable, Hashable {
-    /// The entry with the rows before these; 0 if these are the first.
+    /// The entry with the previous rows; 0 if these are the first.
     var before: Int64
-    /// How many offers the history has after this entry.
     var count: Int64
-    /// The offers before this entry that the history has no more: when they were made (`createdAt`), ascending.
+    /// Earlier offers that the history has lost, by their times (`createdAt`), ascending.
     var dropped: [Int64] = []
-    /// The largest number of a label so far.
     var labelCount: Int64
-    /// What is added, oldest first: as in the file.
     var offers: [JSONValue]
-    /// The SHA-256 of the history's file after this entry, as it would be without `log`.
+    /// The SHA-256 of the history's file after this entry, without `log`.
     var digest: ObjectID
 }

@@ -1,39 +1,32 @@
 import CASStore
 
-/// The releases that the entries of a log offer from one of them on, and up to which entry each.
+/// The releases that a range of log entries offers, each with the last entry that offered it.
 ///
-/// Takes in entry after entry, and holds none: a log may have a million. Each release is held once, however many
-/// entries offer it.
+/// It accepts entries one by one and keeps none, as there may be a million, and holds each release once.
 struct LiveReleases {
-    /// An entry that pruned.
     struct Prune: Sendable, Hashable {
         let number: Int64
-        /// Whether it trimmed pointers, so that their copies may have been older for some time after it.
+        /// Whether it trimmed pointers, whose copies may then have been older for a while.
         let hasTrimmed: Bool
 
-        /// The entry itself, if it is one.
         static func of(_ entry: LogEntry, _ number: Int64) -> [Prune] {
             guard entry.prunedAt == number else { return [] }
             return [Prune(number: number, hasTrimmed: !entry.pointers.isEmpty)]
         }
     }
 
-    /// More entries than these are not read for what they keep: a store that shows ever more has no end.
+    /// Limits how many entries are read: a store that shows ever more would have no end.
     static let entryCountMax: Int64 = 1_000_000
-    /// More releases than these are not held, for the same reason.
+    /// Limits how many releases are held, for the same reason.
     static let countMax = 100_000
 
-    /// The first entry whose releases are held.
     let first: Int64
-    /// The entry that was taken in last.
     var number: Int64 { chain.number }
-    /// Which entries count.
     private var chain: EntryChain
-    /// The prunes among them, the oldest first.
+    /// Oldest first.
     private(set) var prunes: [Prune]
-    /// What each channel offers after the last entry.
     private var offered: [ChannelName: [LiveRelease]]
-    /// The last entry after which a release was offered by a pointer that is replaced by now, and that pointer's channel.
+    /// For each release of a replaced pointer, the last entry that offered it, and the pointer's channel.
     private var ended: [LiveRelease: End] = [:]
 
     private struct End: Comparable {
@@ -45,7 +38,6 @@ struct LiveReleases {
         }
     }
 
-    /// Begins with what an origin is after an entry.
     init(_ state: OriginState) {
         first = state.number
         chain = EntryChain(
@@ -54,20 +46,18 @@ struct LiveReleases {
         prunes = Prune.of(state.entry, state.number)
     }
 
-    /// How many releases are held, those of present pointers not counted.
+    /// How many releases are held besides those of current pointers.
     var endedCount: Int { ended.count }
     var isWithinLimits: Bool {
         number - first <= Self.entryCountMax && ended.count <= Self.countMax
     }
 
-    /// Whether an entry that cannot be read is passed over.
+    /// Whether unreadable entries are passed over.
     var passesOver: Bool { !chain.signed.isEmpty }
 
-    /// Passes over an entry that cannot be read.
     mutating func pass() { _ = chain.add(nil) }
 
-    /// Takes in the entry that follows.
-    /// - Parameter isVouched: whether its pointers prove that who may publish has written it.
+    /// - Parameter isVouched: whether its pointers prove that an authorized publisher wrote it.
     mutating func add(_ entry: LogEntry, isVouched: Bool = false) {
         let last = number
         guard chain.add(EntryOutline(entry, last + 1), isVouched: isVouched).counts else { return }
@@ -84,14 +74,13 @@ struct LiveReleases {
         prunes += Prune.of(entry, number)
     }
 
-    /// What a channel offers was so up to the last entry.
     private mutating func end(_ channel: ChannelName, _ number: Int64) {
         let end = End(channel: channel, number: number)
         for release in offered[channel] ?? [] { ended[release] = end }
     }
 
-    /// What was offered after an entry, or after any that followed, each once: channel after channel what is offered no
-    /// more, as it ended, so that what was published together stands together; then what is.
+    /// The distinct releases offered after an entry or any later one: first the ended ones by channel and end, so
+    /// that releases published together are adjacent, then those still offered.
     func releases(since number: Int64) -> [LiveRelease] {
         let present = offered.values.reduce(into: Set<LiveRelease>()) { $0.formUnion($1) }
         let past = ended.filter { $0.value.number >= number && !present.contains($0.key) }
@@ -99,7 +88,7 @@ struct LiveReleases {
             .map(\.key) + Self.distinct(offered)
     }
 
-    /// What channels offer, each once: channel after channel, the oldest first.
+    /// The distinct offers, channel by channel, the oldest first.
     static func distinct(_ offered: [ChannelName: [LiveRelease]]) -> [LiveRelease] {
         var seen: Set<LiveRelease> = []
         return offered.sorted { $0.key < $1.key }.flatMap { $0.value.reversed() }

@@ -1,21 +1,19 @@
 import CASStore
 import Storage
 
-/// The attempt to be the one who writes an entry of the log.
+/// The attempt to write the next entry of the log before anybody else does.
 struct LogCommit {
     private let number: Int64
-    /// `nil` for a copy of what stands in another origin.
+    /// `nil` for a copy of another origin's entry.
     private let author: String?
     private let body: StorageBody
-    /// Whether it says nothing: what comes after it makes it durable, too.
+    /// Whether it announces nothing, so that a later commit may make it durable.
     private let isBare: Bool
     private let log: OriginLog
     private let pause: (Int) -> Void
 
-    /// So often an undecided write is repeated.
     private static let tryCountMax = 8
 
-    /// - Throws: as ``check(_:_:of:)``.
     init(
         _ entry: LogEntry, _ number: Int64, after before: LogEntry? = nil, _ log: OriginLog,
         _ pause: @escaping (Int) -> Void
@@ -28,7 +26,7 @@ struct LogCommit {
         self.pause = pause
     }
 
-    /// The attempt to write what stands in the log of another origin, whatever it is.
+    /// Prepares to write another origin's entry verbatim, whatever it is.
     init(
         copying bytes: [UInt8], _ number: Int64, _ log: OriginLog,
         _ pause: @escaping (Int) -> Void
@@ -41,11 +39,10 @@ struct LogCommit {
         self.pause = pause
     }
 
-    /// Whether readers take an entry.
-    ///
+    /// Checks that readers will accept an entry, since it can never be changed.
     /// - Parameter before: the entry that it follows.
     /// - Returns: its bytes.
-    /// - Throws: `.tooLarge`, `.damagedOrigin` for what they would refuse: an entry cannot be changed any more.
+    /// - Throws: `.tooLarge`, `.damagedOrigin` for what they would refuse.
     @discardableResult
     static func check(
         _ entry: LogEntry, _ number: Int64, after before: LogEntry? = nil,
@@ -70,14 +67,13 @@ struct LogCommit {
         return bytes
     }
 
-    /// Reads what is to be written as everybody will.
     private static func checkIsRead(
         _ bytes: [UInt8], _ number: Int64, after before: LogEntry?, of storage: any ObjectStorage
     ) throws(StoreError) {
         var problem: String?
         do throws(StoreError) {
             let entry = try LogEntry(parsing: bytes, number: number)
-            // What devices read is their copies.
+            // Devices read the copies of pointers.
             for (channel, pointer) in entry.pointers {
                 _ = try ChannelPointer(parsing: pointer.serialized(), of: channel)
             }
@@ -93,8 +89,8 @@ struct LogCommit {
                 + "castree fsck says which entry does not belong to castree")
     }
 
-    /// Whether readers take the pointers that stand after an entry.
-    /// - Throws: `.tooLarge` for a pointer that grows where there is no room for it.
+    /// Checks that the pointers after an entry are not too large for readers.
+    /// - Throws: `.tooLarge` for a pointer that grows although there is no space for it.
     static func checkRoom(
         for pointer: ChannelPointer, upon state: OriginState, _ log: OriginLog
     ) throws(StoreError) {
@@ -103,7 +99,7 @@ struct LogCommit {
         var room = PointerRoom(log.pointerByteCountMax, channelCount: all.count)
         for pointer in all.values { room.take(pointer) }
         if room.isThere { return }
-        // Taking back must be possible whatever others have written.
+        // A withdrawal must be possible whatever others have written.
         if let before, before.serialized().count >= pointer.serialized().count { return }
         throw StoreError(
             .tooLarge,
@@ -119,14 +115,13 @@ struct LogCommit {
                 + "smaller --keep (a directory that is taken over: before it is copied)")
     }
 
-    /// Writes it, after a barrier and before one.
+    /// Writes the entry between two barriers.
     ///
-    /// While it is undecided whether it stands there, the same bytes go to the same number, and to no other: else a
-    /// release could be offered twice.
-    /// - Returns: whether it stands there; else somebody else's does.
+    /// While the outcome is undecided, the same bytes go to the same number only, lest a release is offered twice.
+    /// - Returns: whether this entry is there; otherwise somebody else's is.
     /// - Throws: `.outcomeUnknown` if it stays undecided; `.unsuitableStore`; what the storage refuses.
     func carryOut() throws(StoreError) -> Bool {
-        // What the entry names comes before it, and it before what others are told.
+        // The files that the entry names become durable before it, and the entry before its copies.
         try log.storage.barrier()
         guard try write() else { return false }
         if isBare { return true }
@@ -147,7 +142,7 @@ struct LogCommit {
                 outcome = try log.storage.putIfAbsent(
                     OriginLayout.logEntry(number), body, .logEntry)
             } catch {
-                // A write that is under way may still come true.
+                // A write in progress may still succeed.
                 if error.code == .interrupted { throw interruption }
                 guard let undecided else { throw error }
                 throw unknown("\(undecided); then: \(error.message)")
@@ -160,13 +155,13 @@ struct LogCommit {
             case .unknown(let reason): undecided = reason
             case .conditionFailed, .conflict:
                 if let isMine = try standing(undecided) { return isMine }
-            // Nothing is shown yet: it may come.
+            // Nothing shows yet; the write may still arrive.
             }
         }
         throw unknown(undecided?.description ?? "something stands there, and cannot be read")
     }
 
-    /// Whether it is this one that stands there; `nil` if nothing does.
+    /// Whether the entry there is this one; `nil` if there is none.
     private func standing(_ undecided: UnknownWrite?) throws(StoreError) -> Bool? {
         do throws(StoreError) {
             guard let author else {
@@ -220,10 +215,9 @@ extension LogEntry {
 }
 
 extension Backoff {
-    /// Between tries of those who write one log: whoever was slower does not wait as for a server that is down.
+    /// For writers of one log: losing a race requires a shorter wait than a server that is down.
     static let log = Backoff(firstDelay: .milliseconds(100), delayMax: .seconds(5))
 
-    /// Draws a wait.
     func milliseconds(failureCount: Int) -> Int {
         var generator = SystemRandomNumberGenerator()
         return Int(delay(failureCount: failureCount, using: &generator).milliseconds)

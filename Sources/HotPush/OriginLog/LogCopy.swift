@@ -3,15 +3,14 @@ package import Storage
 import StrictJSON
 import VersionTree
 
-/// A file that says what the log says, for those who do not read the log.
+/// A file that repeats what the log says, for readers that do not read the log.
 enum LogCopy: Hashable {
-    /// A channel's pointer, as devices see it.
     case pointer(ChannelName)
-    /// What the operator has set for the clients of a system: below `for/`, as the next one.
+    /// The operator's configuration for a system's clients, below `for/`, like histories.
     case configuration(ToldSystem)
     case history(HistoryName)
 
-    /// What a path means; `nil` if it is none of these.
+    /// Returns `nil` for other paths.
     init?(path: String) {
         if let channel = OriginLayout.channel(ofPointer: path) {
             self = .pointer(channel)
@@ -38,7 +37,7 @@ enum LogCopy: Hashable {
         }
     }
 
-    /// The entry that it should name; `nil` if the log knows nothing of it.
+    /// The entry that it should name; `nil` if the log does not know the copy.
     func place(in entry: LogEntry) -> Int64? {
         switch self {
         case .pointer(let channel): entry.channels[channel]
@@ -47,7 +46,6 @@ enum LogCopy: Hashable {
         }
     }
 
-    /// Whose clients read it; `nil` for a pointer.
     var system: ToldSystem? {
         switch self {
         case .pointer: nil
@@ -56,8 +54,8 @@ enum LogCopy: Hashable {
         }
     }
 
-    /// What an entry places for the clients of other systems, in the order in which it is written.
-    /// - Parameter channel: only what is written with this one; `nil` for all.
+    /// An entry's files for other systems' clients, in the order in which they are written.
+    /// - Parameter channel: only files written with this channel; `nil` for all.
     static func told(in entry: LogEntry, with channel: ChannelName? = nil) -> [LogCopy] {
         entry.clients.sorted { $0.key < $1.key }.flatMap { (system, places) in
             places.histories.keys.filter { $0 == channel ?? $0 }.sorted().map {
@@ -66,22 +64,20 @@ enum LogCopy: Hashable {
         }
     }
 
-    /// What stands in its place.
     struct Seen {
         var bytes: [UInt8] = []
-        /// The tag of the file; `nil` if there is none.
+        /// `nil` if there is no file.
         var tag: EntityTag?
-        /// What the bytes say; `nil` for what says nothing: whatever stands there is replaced by what the log says.
+        /// The parsed bytes; `nil` for anything else, which the log's version replaces.
         fileprivate(set) var pointer: ChannelPointer?
         fileprivate(set) var document: JSONValue?
-        /// The entry that it names; pointers that name none are those of the first.
+        /// The entry that it names; a pointer that names none belongs to the first.
         var log: Int64? { pointer.map { $0.log ?? 1 } ?? document?["log"]?.asInt64 }
     }
 
-    /// What bytes say that stand there.
     func seen(_ bytes: [UInt8], tag: EntityTag? = nil) -> Seen {
         var seen = Seen(bytes: bytes, tag: tag)
-        // What is no pointer, or no JSON, says nothing.
+        // Bytes that do not parse say nothing.
         if case .pointer(let channel) = self {
             seen.pointer = try? ChannelPointer(parsing: bytes, of: channel)
         } else {
@@ -95,7 +91,7 @@ enum LogCopy: Hashable {
         return Int64(HistoryFile.byteCountMax)
     }
 
-    /// What stands there; of a file with too many bytes none are read.
+    /// Reads what is there, but no bytes of a file that is too large.
     func read(from storage: any ObjectStorage) throws(StoreError) -> Seen {
         do throws(StoreError) {
             let (outcome, bytes) = try storage.bytes(key, ReadRequest(byteCountMax: byteCountMax))
@@ -107,9 +103,9 @@ enum LogCopy: Hashable {
         }
     }
 
-    /// Whether what stands there is as new as a state, or newer.
-    /// - Throws: `.damagedOrigin` if it names an entry that the log does not show: somebody else has written it; if it is
-    ///   not to be replaced: see ``checkSigned(_:_:by:_:)``.
+    /// Whether the copy found is as new as a state, or newer.
+    /// - Throws: `.damagedOrigin` if it names an entry that the log does not show, so that a stranger has written it;
+    ///   or if it must not be replaced (``checkSigned(_:_:by:_:)``).
     func isAsNew(
         _ seen: Seen, as state: OriginState, _ log: OriginLog
     ) throws(StoreError) -> Bool {
@@ -118,7 +114,7 @@ enum LogCopy: Hashable {
                 return false
             }
             if there == pointer { return true }
-            // Entry 1 has pointers that do not name it.
+            // The pointers of entry 1 do not name it.
             let (mine, theirs) = (pointer.log ?? 1, there.log ?? 1)
             guard theirs > mine, there.sequence >= pointer.sequence, !pointer.takesOver(there)
             else {
@@ -134,13 +130,12 @@ enum LogCopy: Hashable {
         return try told(in: entry, log, near: seen) == seen.bytes
     }
 
-    /// The entry that a copy names which is newer than the state.
     private func newer(_ number: Int64, in log: OriginLog) throws(StoreError) -> LogEntry {
         if number <= LogEntry.numberMax, let entry = try log.countedEntry(number) { return entry }
         throw log.lacks(number, namedBy: key, isReplaced: try log.has(number))
     }
 
-    /// Refuses to replace a pointer that is signed by a newer one of the log that is not, which anybody may have written.
+    /// Refuses to replace a signed pointer by a newer unsigned one of the log, which anybody may have written.
     /// - Throws: `.damagedOrigin`.
     static func checkSigned(
         _ seen: Seen, _ channel: ChannelName, by state: OriginState, _ log: OriginLog
@@ -148,7 +143,7 @@ enum LogCopy: Hashable {
         guard !log.mayUnsign, let there = seen.pointer, there.isSigned,
             let pointer = state.pointers[channel],
             !pointer.isSigned, let number = pointer.log, number > there.log ?? 1,
-            // What the log never had, a stranger may have written in the place of what is not signed.
+            // A signed pointer that the log never had may be a stranger's, written over an unsigned one.
             try log.reading(there.log ?? 1)?.entry.map({ $0.pointers[channel] == there }) ?? true
         else { return }
         throw .damagedOrigin(
@@ -157,7 +152,6 @@ enum LogCopy: Hashable {
                 + "at what is offered, then publish with the key, or with --unsigned")
     }
 
-    /// What it should be; `nil` for nothing.
     func bytes(
         in state: OriginState, _ log: OriginLog, near seen: Seen
     ) throws(StoreError) -> [UInt8]? {
@@ -165,7 +159,7 @@ enum LogCopy: Hashable {
         return try told(in: state.entry, log, near: seen)
     }
 
-    /// What the clients of another system are told by it after an entry; `nil` if the log knows nothing of it.
+    /// The bytes for another system's clients after an entry; `nil` if the log does not know the copy.
     private func told(
         in entry: LogEntry, _ log: OriginLog, near seen: Seen
     ) throws(StoreError) -> [UInt8]? {
@@ -187,7 +181,6 @@ enum LogCopy: Hashable {
         }
     }
 
-    /// Whether the entry that it names says what it says.
     fileprivate func isProved(_ bytes: [UInt8], in storage: any ObjectStorage) throws(StoreError)
         -> Bool
     {
@@ -204,14 +197,12 @@ enum LogCopy: Hashable {
     }
 }
 
-/// Holds copies of what the log of an origin says against the log.
 package enum LoggedCopies {
-    /// Whether the entry that a pointer, or a file below `for/`, names says what the file says.
-    ///
-    /// - Returns: `false` also if there is no such entry, or a file below `for/` names none; pointers that name none
-    ///   are those of the first.
-    /// - Throws: `.damagedOrigin`, `.unsupportedFormat` for an entry that cannot be understood; what reading throws:
-    ///   `.accessDenied` to those who may not read the log.
+    /// Whether the entry that a pointer, or a file below `for/`, names agrees with the file.
+    /// - Returns: `false` also if there is no such entry, or a file below `for/` names none. A pointer that names
+    ///   none belongs to the first entry.
+    /// - Throws: `.damagedOrigin`, `.unsupportedFormat` for an entry that cannot be understood; reading errors:
+    ///   `.accessDenied` if the caller may not read the log.
     package static func prove(
         _ bytes: [UInt8], at path: String, in storage: any ObjectStorage
     ) throws(StoreError) -> Bool {
@@ -219,12 +210,12 @@ package enum LoggedCopies {
     }
 }
 
-/// Writes copies of what the log says, as far as they lag behind.
+/// Updates outdated copies of what the log says.
 struct CopyWriting {
     private let log: OriginLog
     private let pause: (Int) -> Void
 
-    /// So often somebody else may be faster before the next command is left to do it.
+    /// How often others may be faster before the update is left to the next command.
     private static let tryCountMax = 16
 
     init(_ log: OriginLog, _ pause: @escaping (Int) -> Void) {
@@ -232,31 +223,28 @@ struct CopyWriting {
         self.pause = pause
     }
 
-    /// Writes a channel's pointer, so that devices see what the log says, unless it is as new as that, or newer; before it
-    /// what the clients of other systems are told of the channel.
-    ///
+    /// Writes a channel's pointer, after its files for other systems, unless it is as new as the log's, or newer.
     /// - Parameters:
-    ///   - seen: what stood there when the command began.
-    ///   - isForced: whether it is written even if what stands there says that it is newer: no entry has it.
+    ///   - seen: what was there when the command began.
+    ///   - isForced: whether to replace a copy that claims to be newer, because no entry has it.
     func write(
         _ channel: ChannelName, of state: OriginState, seen: LogCopy.Seen? = nil,
         isForced: Bool = false
     ) throws(StoreError) {
-        // Who has written the entry may have died before it was durable: no pointer may outlive it.
+        // The entry's writer may have died before it was durable, and no pointer may outlive its entry.
         try log.storage.barrier()
         do throws(StoreError) {
             try writeTold(of: channel, state)
         } catch {
             guard OriginLog.saysEntryIsBad(error) || error.isOfPlace || error.code == .permission
             else { throw error }
-            // What is wrong for other systems keeps no release, and no withdrawal, from devices.
+            // An error with other systems' files withholds no release and no withdrawal from devices.
             log.notice(error.message)
         }
         guard state.pointers[channel] != nil else { return }
         try write(.pointer(channel), of: state, seen: seen, isForced: isForced)
     }
 
-    /// Writes what the clients of other systems are told of a channel.
     func writeTold(of channel: ChannelName, _ state: OriginState) throws(StoreError) {
         for copy in LogCopy.told(in: state.entry, with: channel) { try write(copy, of: state) }
     }
@@ -268,14 +256,14 @@ struct CopyWriting {
         var state = state
         var seen = seen
         var isForced = isForced
-        // Entry 1 has them: nobody asks for it who writes nothing.
+        // The spellings are in entry 1, which is read only before a write.
         var known: ArraySlice<TagSpelling>?
         var refusedTag: EntityTag?
         for tryNumber in 1...Self.tryCountMax {
             let there = if let seen { seen } else { try copy.read(from: log.storage) }
             let tag = there.tag
             if let refusedTag, refusedTag == tag {
-                // Nobody has written it since, and still the store says so: it takes tags otherwise.
+                // If nobody has written since, and the store still refuses the tag, it wants another spelling.
                 _ = known?.popFirst()
             } else if refusedTag != nil {
                 // Somebody else may have written what an entry has.
@@ -291,14 +279,14 @@ struct CopyWriting {
             let outcome = try replace(copy.key, tag, spellings.first, by: bytes)
             switch outcome {
             case .stored:
-                // For people and pages alone: the next prune brings it in order.
+                // The list serves only people and pages; the next prune corrects it.
                 if case .pointer = copy, tag == nil, !log.storage.isOnDisk {
                     _ = try ChannelListCopy(of: state, in: log.storage).write()
                 }
                 guard isPlain, let newer = try log.state(from: state.number),
                     newer.number > state.number
                 else { return }
-                // Without a condition it may have replaced a newer one.
+                // An unconditional write may have replaced a newer copy.
                 state = newer
             case .conditionFailed, .conflict, .unknown:
                 if case .conditionFailed = outcome { refusedTag = tag } else { isForced = false }
@@ -314,7 +302,7 @@ struct CopyWriting {
         )
     }
 
-    /// Writes a file where nothing stands, or what has that tag; if the tag cannot be told, whatever stands there.
+    /// Writes a file if there is none, or if it has the tag; unconditionally if the tag cannot be expressed.
     private func replace(
         _ key: String, _ tag: EntityTag?, _ spelling: TagSpelling?, by bytes: [UInt8]
     ) throws(StoreError) -> WriteOutcome {
@@ -324,16 +312,15 @@ struct CopyWriting {
         return try log.storage.putIf(key, body, .pointer, matching: tag, spelling)
     }
 
-    /// How the store may take a tag: as it did when the origin was made, and otherwise, if it has become another since.
+    /// How the store may spell a tag: first as when the origin was made, then otherwise, in case it has changed.
     private func spellings() throws(StoreError) -> [TagSpelling] {
-        // A withdrawal must not need what the first entry says.
+        // A withdrawal must not depend on the first entry.
         if log.storage.isOnDisk { return [.quoted] }
         guard let first = try log.pastEntry(1).pointerCondition?.spelling else { return [] }
         return [first] + TagSpelling.allCases.filter { $0 != first }
     }
 }
 
-/// The names of the channels, as people and pages see them.
 struct ChannelListCopy {
     private let body: StorageBody
     private let storage: any ObjectStorage
@@ -345,7 +332,6 @@ struct ChannelListCopy {
         self.storage = storage
     }
 
-    /// Whether it lists what the log has.
     func isRight() throws(StoreError) -> Bool {
         do throws(StoreError) {
             let bytes = try storage.contents(
@@ -359,12 +345,11 @@ struct ChannelListCopy {
         }
     }
 
-    /// Writes it if it is not right; for people and pages alone: what is not known to be written is left to the next command.
+    /// Corrects the list; an uncertain write is left to the next command, as only people and pages read it.
     func bringUp() throws(StoreError) {
         if try !isRight() { _ = try write() }
     }
 
-    /// Writes it, whatever stands there; a list that was not written lags behind.
     func write() throws(StoreError) -> WriteOutcome {
         try storage.put(OriginLayout.channelList, body, .pointer)
     }

@@ -4,21 +4,19 @@ import StrictJSON
 
 /// An entry of the log of an origin: one commit, after which the origin is exactly what the entry says.
 ///
-/// A value; `docs/origin-format.md` describes its JSON. Entries are created once, never changed and never deleted. Each
-/// holds the whole state by reference, so no older entry has to be replayed.
+/// A value; `docs/origin-format.md` describes its JSON. Entries are created once, never changed and never deleted.
+/// Each holds the whole state by reference, so no older entry has to be replayed.
 struct LogEntry: Sendable, Hashable {
-    /// The newest version of the format that is read: that of origins which tell the clients of other systems.
+    /// The newest format that is read, which origins with other systems' clients have.
     static let formatVersion: Int64 = 2
-    /// The version of the format of all other origins.
+    /// The format of all other origins.
     static let plainFormatVersion: Int64 = 1
-    /// The largest entry that is read, in bytes.
     static let byteCountMax = 1 << 20
-    /// The most channels that an origin has.
     static let channelCountMax = ChannelList.countMax
-    /// The largest number of an entry, and the largest epoch: ten digits.
+    /// The largest entry number and epoch: ten digits.
     static let numberMax: Int64 = 9_999_999_999
 
-    /// What the commit did; for people, and an unknown kind is as good as `publish`.
+    /// What the commit did, for people; an unknown kind counts as `publish`.
     struct Kind: Sendable, Hashable {
         let name: String
 
@@ -26,65 +24,56 @@ struct LogEntry: Sendable, Hashable {
         static let publish = Kind(name: "publish")
         static let withdraw = Kind(name: "withdraw")
         static let prune = Kind(name: "prune")
-        /// Packs of a release that was offered before.
+        /// Adds packs of a release that was already offered.
         static let pack = Kind(name: "pack")
-        /// Pointers that are signed anew, as they are.
+        /// Signs unchanged pointers anew.
         static let resign = Kind(name: "resign")
-        /// Pointers that are signed by other keys from now on.
+        /// Changes the keys that sign pointers.
         static let rotate = Kind(name: "rotate")
-        /// What the clients of other systems are told from now on.
+        /// Changes what other systems' clients are told.
         static let enable = Kind(name: "enable")
     }
 
     var kind: Kind
     /// The writer's clock, in seconds since 1970; for people.
     var createdAt: Int64
-    /// Drawn for each commit: tells whose entry it is.
-    ///
-    /// 32 digits.
+    /// 32 random digits that tell whose entry it is.
     var author: String
-    /// Where new keys are written.
-    ///
-    /// It grows by at most one with a prune.
+    /// The epoch of new keys; a prune may raise it by one.
     var epoch: Int64 = 0
-    /// What the entries from this one on offer is live.
+    /// The entries from this one on keep what they offer live.
     ///
-    /// Of all else, what stands in an epoch up to ``garbageEpochMax`` may be deleted (docs/buckets.md, rule G).
+    /// Of the rest, what is in an epoch up to ``garbageEpochMax`` may be deleted (docs/buckets.md, rule G).
     var keptFrom: Int64
-    /// The newest prune up to this entry; 0 if there was none.
+    /// The newest prune up to this entry; 0 for none.
     var prunedAt: Int64 = 0
-    /// In which entry the pointer of each channel stands.
     var channels: [ChannelName: Int64] = [:]
-    /// The pointers that this entry changes.
     var pointers: [ChannelName: ChannelPointer] = [:]
-    /// Where it stands what the clients of other systems are told; empty where no system was ever enabled.
+    /// The entries for other systems' clients; empty if no system was ever enabled.
     var clients: [ToldSystem: ClientPlaces] = [:]
-    /// What this entry sets for systems: the texts of `for/<system>/config.json`, without `log`.
+    /// The configurations set by this entry: `for/<system>/config.json` without `log`.
     var configurations: [ToldSystem: JSONValue] = [:]
-    /// What this entry adds to histories.
     var rows: [HistoryName: HistoryRows] = [:]
-    /// How the store takes `If-Match`; only in entry 1.
+    /// How the store accepts `If-Match`; only in entry 1.
     var pointerCondition: PointerCondition?
-    /// Fields that castree does not know, kept as they came.
+    /// Unknown fields, kept verbatim.
     var foreign: [JSONValue.Member] = []
 
-    /// The newest epoch in which what no release has is garbage; negative for none.
+    /// The newest epoch in which unneeded files are garbage; negative for none.
     ///
-    /// Where deletions are never late, all of it may: whoever deletes keeps publishers out meanwhile (``OriginLock``).
+    /// In a directory every epoch qualifies: a pruner keeps publishers out (``OriginLock``), so no deletion is late.
     func garbageEpochMax(in storage: any ObjectStorage) -> Int64 {
         storage.isOnDisk ? .max : epoch - 2
     }
 
-    /// How pointers can be replaced in one step.
     enum PointerCondition: String, Sendable, Hashable {
         case inQuotes = "quoted"
         case bare, none
 
-        /// How the tag is spelled; `nil` if the store knows no such condition.
+        /// How the tag is spelled; `nil` if the store has no such condition.
         var spelling: TagSpelling? { TagSpelling(rawValue: rawValue) }
     }
 
-    /// A new author.
     /// - Throws: `.io` if the system has no random bytes.
     static func drawAuthor() throws(StoreError) -> String { try randomToken() + randomToken() }
 }
@@ -109,9 +98,7 @@ extension LogEntry {
         return JSONValue.object(members + clientMembers + foreign).fileBytes
     }
 
-    /// Reads an entry, which may come from anywhere.
-    ///
-    /// - Parameter number: the number that it stands under: it refers to no later one.
+    /// - Parameter number: its number; it refers to no later one.
     /// - Throws: `.damagedOrigin` with what is wrong; `.unsupportedFormat` if it is newer than this castree.
     init(parsing bytes: [UInt8], number: Int64) throws(StoreError) {
         do throws(PointerProblem) {
@@ -126,7 +113,7 @@ extension LogEntry {
     private static func parse(
         _ bytes: [UInt8], _ number: Int64
     ) throws(PointerProblem) -> LogEntry {
-        // Pointers are nested at most 16 deep, and stand two deep.
+        // Pointers are nested at most 16 deep, inside two more levels.
         let document = try JSONValue.read(bytes, byteCountMax: byteCountMax, depth: 18)
         var fields = try FieldReader(
             document, "the entry", format: "castreeLog", upTo: formatVersion)
@@ -134,13 +121,13 @@ extension LogEntry {
             kind: Kind(name: try fields.text("kind")),
             createdAt: try fields.integer("at", 0...ChannelPointer.sequenceMax),
             author: try fields.text("by"),
-            // The first has epoch 0, and each raises it by one at most.
+            // The first has epoch 0, and each raises it by at most one.
             epoch: try fields.integer("epoch", 0...number - 1),
             keptFrom: try fields.integer("kept", 1...number),
             prunedAt: try fields.integer("prune", 0...number))
         entry.channels = try channels(&fields, number)
         entry.pointers = try pointers(&fields)
-        // Nobody reads the copy of a larger one.
+        // Nobody would read the copy of a larger pointer.
         for (channel, pointer) in entry.pointers where bytes.count > ChannelPointer.byteCountMax {
             let byteCount = pointer.serialized().count
             guard byteCount <= ChannelPointer.byteCountMax else {
@@ -212,10 +199,9 @@ extension LogEntry {
     }
 }
 
-// The part of an entry about the clients of other systems ↔ JSON.
+// An entry's part about other systems' clients ↔ JSON.
 
 extension LogEntry {
-    /// The JSON members; none where no system was ever enabled.
     var clientMembers: [JSONValue.Member] {
         let names = Dictionary(grouping: rows, by: \.key.system)
         return .present([
@@ -230,7 +216,6 @@ extension LogEntry {
         ])
     }
 
-    /// Takes them out of an entry's fields.
     mutating func readClients(
         _ fields: inout FieldReader, _ number: Int64
     ) throws(PointerProblem) {
@@ -274,7 +259,6 @@ extension LogEntry {
         return systems
     }
 
-    /// What stands in this entry must be what it says of itself.
     private func checkClients(_ number: Int64) throws(PointerProblem) {
         for (system, places) in clients {
             guard (places.configuration == number) == (configurations[system] != nil) else {

@@ -2,19 +2,17 @@ import CASStore
 import Storage
 import StrictJSON
 
-// Histories, made again from the entries of the log.
 extension OriginLog {
-    /// The history of a channel for the clients of a system after an entry; `nil` if it was told nothing.
-    ///
-    /// - Parameter copy: what the file says; takes the place of all entries up to the one that proves it.
-    /// - Throws: `.damagedOrigin` if an entry lacks what a later one refers to; what reading throws.
+    /// A channel's history for a system's clients after an entry; `nil` if they were told nothing.
+    /// - Parameter copy: the file as found; replaces all entries up to the one that proves it.
+    /// - Throws: `.damagedOrigin` if an entry is without what a later one refers to; what reading throws.
     func history(
         _ name: HistoryName, in entry: LogEntry, near copy: HistoryFile? = nil
     ) throws(StoreError) -> HistoryFile? {
         guard let place = entry.clients[name.system]?.histories[name.channel] else { return nil }
         let newest = try rows(of: name, in: place)
         var history = HistoryFile(name, labelCount: newest.labelCount)
-        // From the newest on.
+        // Newest first.
         var found: [JSONValue] = []
         var dropped: Set<Int64> = []
         var rows = newest
@@ -41,7 +39,7 @@ extension OriginLog {
         return history
     }
 
-    /// The newest history before that of an entry which can be made again, and is sound; `nil` if there is none.
+    /// The newest sound history before an entry's that can be rebuilt; `nil` for none.
     func soundHistory(
         _ name: HistoryName, before entry: LogEntry, near copy: HistoryFile?,
         where isSound: (HistoryFile) -> Bool = { _ in true }
@@ -55,7 +53,7 @@ extension OriginLog {
                 if let past, isSound(past) { return past }
             } catch {
                 guard Self.saysEntryIsBad(error) else { throw error }
-                // One that has no such rows names none before them.
+                // Without such rows, the entry names none before them.
                 guard try reading(place).map({ $0.entry?.rows[name] != nil }) ?? false else {
                     return nil
                 }
@@ -64,7 +62,6 @@ extension OriginLog {
         return nil
     }
 
-    /// Offers from the newest on, without those that were dropped later.
     private static func kept(_ offers: [JSONValue], besides dropped: Set<Int64>) -> [JSONValue] {
         offers.reversed().filter { offer in offer.offerTime.map { !dropped.contains($0) } ?? true }
     }
@@ -80,7 +77,7 @@ extension OriginLog {
         return rows
     }
 
-    /// What was set for a system last, as its file says it without `log`; `nil` if nothing ever was.
+    /// The configuration last set for a system, without `log`; `nil` for none.
     /// - Throws: as ``history(_:in:near:)``.
     func configuration(
         of system: ToldSystem, in entry: LogEntry
@@ -97,7 +94,7 @@ extension OriginLog {
         return configuration
     }
 
-    /// The documents of systems that histories have named after an entry, or after any that followed.
+    /// The documents of systems that histories have named after an entry, or after any later one.
     func documents(
         of systems: Set<ToldSystem>, keptFrom: Int64, upTo state: OriginState
     ) throws(StoreError) -> Set<SizedKey> {

@@ -2,15 +2,12 @@ import CASStore
 import Storage
 import StrictJSON
 
-// Entries that a stranger has written, where something is signed: they cannot be taken back, and must keep nobody from
-// publishing.
+// A stranger's entries in a signed origin: they cannot be removed, and must not prevent publishing.
 extension OriginLog {
-    /// So many entries are read at the most to find one that counts for certain.
     private static let lookedAtCountMax = 1_000
 
-    /// The entry that counts after a number: the one that stands there, or the last before it that no stranger has written.
-    ///
-    /// - Throws: `.damagedOrigin`, `.unsupportedFormat` if what stands there cannot be read and nothing is signed.
+    /// The entry that counts at a number: the one there, or the last before it that no stranger has written.
+    /// - Throws: `.damagedOrigin`, `.unsupportedFormat` if the entry cannot be read and nothing is signed.
     func standing(at number: Int64) throws(StoreError) -> (place: Int64, entry: LogEntry) {
         let newest = try reading(number)
         if case .entry(let entry) = newest, try !isDoubtful(entry, number) {
@@ -22,19 +19,18 @@ extension OriginLog {
                 return try standing(at: number, upon: base, signed)
             }
         }
-        // Who may write may publish, and what somebody has published is not to be lost.
+        // Without signatures, anybody who may write may publish, and no publication may be lost.
         return (number, try pastEntry(number))
     }
 
-    /// An entry that no stranger has written; `nil` if there is none.
     func countedEntry(_ number: Int64) throws(StoreError) -> LogEntry? {
         guard try reading(number) != nil else { return nil }
         let (place, entry) = try standing(at: number)
         return place == number ? entry : nil
     }
 
-    /// What is wrong where a copy names an entry that is not there.
-    /// - Parameter isReplaced: whether something else stands under the number.
+    /// The error for a copy that names a missing entry.
+    /// - Parameter isReplaced: whether something else has the number.
     func lacks(
         _ number: Int64, namedBy key: String, isReplaced: Bool = false
     ) -> StoreError {
@@ -46,9 +42,9 @@ extension OriginLog {
                     ? "castree publish VERSION ORIGIN --adopt" : "castree fsck --repair"))
     }
 
-    /// The first entry after a number, also beyond a gap; `nil` if a listing shows none.
+    /// The first entry after a number, even beyond a gap; `nil` if a listing shows none.
     ///
-    /// One that is too far away for the gap to be of lost entries is none: it would use up the numbers.
+    /// An entry too far away for a gap of lost ones is ignored: it would use up the numbers.
     func later(than number: Int64) throws(StoreError) -> Int64? {
         let after = OriginLayout.logEntry(number)
         let page = try storage.list(
@@ -57,13 +53,12 @@ extension OriginLog {
         return next.flatMap { $0 - number > Self.lookedAtCountMax ? nil : $0 }
     }
 
-    /// Takes what stands under a number into what is live.
     func add(_ number: Int64, to live: inout LiveReleases) throws(StoreError) {
         guard case .refused(let error) = try reading(number), live.passesOver else {
             let entry = try pastEntry(number)
             return live.add(entry, isVouched: try isVouched(entry, number))
         }
-        // Later ones count: nobody writes them upon what a newer castree has written.
+        // The following entries count: nobody builds them upon an entry of a newer castree.
         if vouches != nil { try checkIsStrangers(number, error) }
         live.pass()
     }
@@ -93,12 +88,11 @@ extension OriginLog {
             }
             if standing.place != next { say(passingOver: next, reason, for: standing.place) }
         }
-        // Without a key nobody can tell that it is a stranger's.
+        // Without a key, nobody can tell that the entry is a stranger's.
         if let newer { throw newer }
         return standing
     }
 
-    /// Whether an entry may be a stranger's.
     private func isDoubtful(_ entry: LogEntry, _ number: Int64) throws(StoreError) -> Bool {
         guard number > 1 else { return false }
         if entry.isAhead(number) { return true }
@@ -113,7 +107,7 @@ extension OriginLog {
         }
     }
 
-    /// The last entry before a number in which somebody has published, as those who sign here can prove if there are any.
+    /// The last entry before a number that an authorized publisher wrote, proved by signatures if there are any.
     private func base(
         before number: Int64
     ) throws(StoreError) -> (place: Int64, entry: LogEntry)? {
@@ -133,7 +127,7 @@ extension OriginLog {
         return nil
     }
 
-    /// Whether those who sign here have signed a pointer for the very entry.
+    /// Whether a trusted key has signed a pointer for this very entry.
     private func isVouched(_ entry: LogEntry, _ number: Int64) throws(StoreError) -> Bool {
         guard let vouches else { return false }
         for pointer in entry.pointers.values where pointer.log == number {
@@ -142,14 +136,14 @@ extension OriginLog {
         return false
     }
 
-    /// - Throws: why an entry cannot be read, if a newer castree may have written it: nothing is built upon what it replaces.
+    /// - Throws: why an entry cannot be read, if it may be a newer castree's: nobody may replace what that builds upon.
     private func checkIsStrangers(_ number: Int64, _ error: StoreError) throws(StoreError) {
         guard error.code == .unsupportedFormat else { return }
         guard let vouches, let bytes = try bytes(of: number),
-            // It was parsed before: else there would be no format to be newer.
+            // It has a format number, so it was parsed before.
             let document = try? JSONValue.parse(bytes, limits: JSONLimits(depth: 18))
         else { throw error }
-        // The pointers may be newer, too: who has signed one, and for which entry, says every format alike.
+        // The pointers may be newer, too; the signer and the entry are written alike in every format.
         for member in document["pointers"]?.asObject ?? []
         where member.value["log"]?.asInt64 == number {
             if let seal = PointerSeal(member.value), try vouches(seal) { throw error }

@@ -5,37 +5,31 @@ import VersionTree
 
 /// The log of an origin: finds the newest entry, and reads any.
 ///
-/// Entries never change, so those that were read lately are not asked for again. How much memory it takes does not
-/// follow from how many there are. Belongs to one thread.
+/// Entries never change, so recent ones are cached, in memory that does not grow with the log. Belongs to one thread.
 final class OriginLog {
     let storage: any ObjectStorage
     private var held: [Int64: LogEntry] = [:]
-    /// The bytes of the files of the entries that are held.
     private(set) var heldByteCount = 0
-    /// What was found to be live, for the next time.
     private var live: LiveReleases?
-    /// How many releases are held that are not offered any more.
     var heldReleaseCount: Int { live?.endedCount ?? 0 }
-    /// The last state: most pointers of the next one are the same.
+    /// The last state, which shares most pointers with the next one.
     private var last: OriginState?
     private let heldByteCountMax: Int
     private let tags: TagMeaning
-    /// Of so many bytes of files the pointers of all channels together are held at the most.
+    /// Bounds the size of the pointers' files of all channels together.
     let pointerByteCountMax: Int
-    /// Whether those who sign here have signed a pointer; `nil` where nobody can tell.
+    /// Whether a trusted key has signed a pointer; `nil` if nobody can tell.
     let vouches: ((PointerSeal) throws(StoreError) -> Bool)?
-    /// Whether the newest entry is held against the one before wherever nobody can tell who has signed it.
+    /// Whether to compare the newest entry with the one before it if nobody can tell who has signed it.
     let isWary: Bool
-    /// Whether a pointer that is not signed may take the place of one that is.
     let mayUnsign: Bool
     let notice: (String) -> Void
-    /// The strangers' entries that were said.
     private var said: Set<Int64> = []
 
     /// - Parameters:
-    ///   - tags: what others who read the same bucket have found out.
+    ///   - tags: what other readers of the bucket have found out.
     ///   - notice: gets which entries are passed over.
-    ///   - heldByteCountMax: of so many bytes of files the entries are held at the most, and the last one.
+    ///   - heldByteCountMax: bounds the size of the cached entries' files; the last entry is always cached.
     init(
         _ storage: any ObjectStorage, _ tags: TagMeaning = TagMeaning(),
         vouches: ((PointerSeal) throws(StoreError) -> Bool)? = nil,
@@ -54,9 +48,8 @@ final class OriginLog {
         self.pointerByteCountMax = pointerByteCountMax
     }
 
-    /// An entry; `nil` if there is none under the number.
-    /// - Throws: `.damagedOrigin`, `.unsupportedFormat`; what reading throws. A store that does not answer has never
-    ///   "no entry".
+    /// Reads an entry; `nil` if there is none.
+    /// - Throws: `.damagedOrigin`, `.unsupportedFormat`; reading errors. A missing answer never means "no entry".
     func entry(_ number: Int64) throws(StoreError) -> LogEntry? {
         switch try reading(number) {
         case .entry(let entry): entry
@@ -74,23 +67,22 @@ final class OriginLog {
             cause: error.cause)
     }
 
-    /// What stands under a number of the log.
     enum Reading {
         case entry(LogEntry)
-        /// What is none, or newer than this castree, and why.
+        /// It is no entry, or newer than this castree, and why.
         case refused(StoreError)
 
         var entry: LogEntry? { if case .entry(let entry) = self { entry } else { nil } }
     }
 
-    /// What stands under a number; `nil` if nothing does.
+    /// `nil` if the number is free.
     func reading(_ number: Int64) throws(StoreError) -> Reading? {
         guard number > 0 else { return nil }
         if let known = held[number] { return .entry(known) }
         do throws(StoreError) {
             guard let bytes = try bytes(of: number) else { return nil }
             let reading = read(bytes, number)
-            // Others may be passed over: not one that was altered on its way.
+            // An invalid entry may be passed over, but not one that was altered in transit.
             guard case .refused = reading, let again = try self.bytes(of: number), again != bytes
             else { return reading }
             return read(again, number)
@@ -110,10 +102,10 @@ final class OriginLog {
         }
     }
 
-    /// The bytes of an entry, which nothing names: where there is no TLS, they may change on their way.
+    /// The bytes of an entry, which no address names and which may change in transit without TLS.
     ///
-    /// Most stores tell their MD5 as the tag. A tag of 32 digits may be something else (with encryption by KMS), so it
-    /// refuses nothing: the entry is read once more, and must be the same.
+    /// Most stores use the MD5 as the tag. A tag of 32 digits may be something else (with KMS encryption), so a
+    /// mismatch refuses nothing: the entry is read again, and must be the same.
     func bytes(of number: Int64) throws(StoreError) -> [UInt8]? {
         let key = OriginLayout.logEntry(number)
         let request = ReadRequest(byteCountMax: Int64(LogEntry.byteCountMax))
@@ -133,10 +125,10 @@ final class OriginLog {
         )
     }
 
-    /// Whether a tag is spelled like an MD5, and is not that of the bytes.
+    /// Whether a tag looks like an MD5 but is not that of the bytes.
     private static func isAltered(_ bytes: [UInt8], _ tag: EntityTag) -> Bool {
         guard let digest = Hex.bytes(tag.bare), digest.count == 16 else { return false }
-        // A system may forbid MD5: then nothing is compared.
+        // The system may forbid MD5; then nothing is compared.
         guard let found = try? Digester.digest(.md5, of: bytes) else { return false }
         return found != digest
     }
@@ -147,19 +139,17 @@ final class OriginLog {
         heldByteCount += byteCount
     }
 
-    /// Whether an error says that an entry is there, and is none.
+    /// Whether an error says that a file is there which is no entry.
     static func saysEntryIsBad(_ error: StoreError) -> Bool {
         [.damagedOrigin, .tooLarge].contains(error.code)
     }
 
-    /// Takes over an entry that has just been written.
     func note(_ entry: LogEntry, _ number: Int64) {
         guard held[number] == nil else { return }
         hold(entry, number, byteCount: entry.serialized().count)
     }
 
-    /// An entry that a later one refers to.
-    /// - Throws: also `.damagedOrigin` if it is not there.
+    /// - Throws: also `.damagedOrigin` if it is missing.
     func pastEntry(_ number: Int64) throws(StoreError) -> LogEntry {
         guard let entry = try entry(number) else {
             throw .damagedOrigin(
@@ -170,13 +160,13 @@ final class OriginLog {
         return entry
     }
 
-    /// Whether anything stands under a number, which anybody may have written somewhere.
+    /// Whether a number is taken, perhaps by a stranger.
     func has(_ number: Int64) throws(StoreError) -> Bool {
         guard 1...LogEntry.numberMax ~= number else { return false }
         return try reading(number) != nil
     }
 
-    /// Says once that an entry is passed over.
+    /// Reports once that an entry is passed over.
     func say(passingOver number: Int64, _ reason: String, for place: Int64) {
         guard said.insert(number).inserted else { return }
         notice(
@@ -184,12 +174,11 @@ final class OriginLog {
                 + "castree would not have written it (\(reason))")
     }
 
-    /// The number of the newest entry, whatever stands there; `nil` if there is no log.
+    /// The number of the newest entry, whatever it is; `nil` if there is no log.
     ///
-    /// Entries have no gaps. A store that shows late what was written may show an older end: a commit upon it is refused.
-    /// - Parameter hint: an entry that is thought to be there; 0 for none.
+    /// Entries have no gaps. A store that shows writes late may show an older end, upon which a commit is refused.
     func end(from hint: Int64) throws(StoreError) -> Int64? {
-        // The last that is there, and the first that is not. A hint came from a pointer that anybody may have written.
+        // The last taken number and the first free one. Anybody may have written the pointer with the hint.
         var found: Int64 = 0
         if try has(hint) { found = hint }
         var step: Int64 = 1
@@ -209,7 +198,7 @@ final class OriginLog {
         return found > 0 ? found : nil
     }
 
-    /// What the origin is after its newest entry; `nil` if there is no log.
+    /// `nil` if there is no log.
     func state(from hint: Int64) throws(StoreError) -> OriginState? {
         guard let number = try end(from: hint) else { return nil }
         let state = try state(at: number, standing(at: number).entry)
@@ -217,7 +206,6 @@ final class OriginLog {
         return state
     }
 
-    /// What the origin is after an entry.
     func state(at number: Int64, _ entry: LogEntry) throws(StoreError) -> OriginState {
         var pointers: [ChannelName: ChannelPointer] = [:]
         var room = PointerRoom(pointerByteCountMax, channelCount: entry.channels.count)
@@ -247,10 +235,10 @@ final class OriginLog {
         return OriginState(number: number, entry: entry, pointers: pointers)
     }
 
-    /// Every release that the entries from ``LogEntry/keptFrom`` on offer, each once: none of their files may go.
+    /// The distinct releases that the entries from ``LogEntry/keptFrom`` on offer, whose files must all stay.
     ///
-    /// What was published together stands together, and has most files in common.
-    /// - Throws: also `.damagedOrigin` if they are too many.
+    /// Releases published together are adjacent, as they share most files.
+    /// - Throws: also `.damagedOrigin` if there are too many.
     func liveReleases(
         keptFrom: Int64, upTo state: OriginState
     ) throws(StoreError) -> [LiveRelease] {
@@ -261,7 +249,7 @@ final class OriginLog {
         return earlier + now.filter { !known.contains($0) }
     }
 
-    /// The prunes among the entries after one, up to that of a state, the newest first.
+    /// The prunes after an entry, up to a state's, newest first.
     func prunes(
         after number: Int64, upTo state: OriginState
     ) throws(StoreError) -> [LiveReleases.Prune] {
@@ -270,7 +258,6 @@ final class OriginLog {
         return LiveReleases.Prune.of(state.entry, state.number) + earlier.reversed()
     }
 
-    /// What the entries from one on, up to the one before that of a state, offer.
     private func read(
         from first: Int64, before state: OriginState
     ) throws(StoreError) -> LiveReleases {
@@ -295,14 +282,14 @@ final class OriginLog {
     }
 }
 
-/// Counts the bytes of pointers' files where they might be too many.
+/// Bounds the size of all pointers' files, if there may be too many.
 struct PointerRoom {
     private var left: Int
     private let counts: Bool
 
     init(_ byteCountMax: Int, channelCount: Int) {
         left = byteCountMax
-        // A few channels cannot be too much: nothing is counted for them.
+        // A few channels always fit: nothing is counted.
         counts = channelCount * ChannelPointer.byteCountMax > byteCountMax
     }
 
@@ -313,7 +300,7 @@ struct PointerRoom {
     }
 }
 
-/// Whether tags that look like MD5 were so up to now; for all who read one bucket, on any thread.
+/// Whether tags that look like MD5 have been so until now; shared by all readers of a bucket, on any thread.
 final class TagMeaning: Sendable {
     private let areNone = Mutex(false)
 
@@ -326,35 +313,32 @@ final class TagMeaning: Sendable {
 struct OriginState: Sendable {
     let number: Int64
     let entry: LogEntry
-    /// The pointers of all channels.
     let pointers: [ChannelName: ChannelPointer]
 
     init(number: Int64, entry: LogEntry, pointers: [ChannelName: ChannelPointer]) {
         (self.number, self.entry, self.pointers) = (number, entry, pointers)
     }
 
-    /// What it becomes by the next entry.
     init(_ entry: LogEntry, after state: OriginState) {
         self.init(
             number: state.number + 1, entry: entry,
             pointers: state.pointers.merging(entry.pointers) { $1 })
     }
 
-    /// Whether there is a log; if not, the number is 0, and the entry is one that nobody has written.
+    /// If there is no log, the number is 0 and nobody has written the entry.
     var hasLog: Bool { number > 0 }
 
-    /// The channels whose pointer is signed.
     var signed: Set<ChannelName> { Set(pointers.values.filter(\.isSigned).map(\.channel)) }
 }
 
-/// A release and where its files stand: two offers of the same files are equal.
+/// A release and where its files are: two offers of the same files are equal.
 package struct LiveRelease: Sendable, Hashable {
     package let version: PublishedVersion
     package let delivery: PublishedDelivery?
-    /// `nil` if no client of another system is told of it.
+    /// `nil` if no other system's clients are told of it.
     package let facts: PublishedFacts?
 
-    /// `nil` for what was shipped with the app.
+    /// Returns `nil` for what was shipped with the app.
     package init?(_ offered: OfferedRelease) {
         guard let version = offered.version else { return nil }
         self.version = version
@@ -362,21 +346,20 @@ package struct LiveRelease: Sendable, Hashable {
         facts = offered.facts
     }
 
-    /// What says which objects it has: manifest, places.
+    /// The documents that say which objects it has: manifest, places.
     package var documents: [PlacedFile] {
         let manifest = OriginKey(.manifest, version.manifest, in: version.epoch)
         return [PlacedFile(manifest, byteCount: version.manifestByteCount)]
             + Self.places(version.places, version.epoch)
     }
 
-    /// What says which twins it has, and all else that the clients of other systems are told of: facts, places.
+    /// The documents for other systems' clients, which also name the deflated copies: facts, places.
     package var factsDocuments: [PlacedFile] {
         guard let facts else { return [] }
         return [PlacedFile(OriginKey(.facts, facts.address, in: facts.epoch))]
             + Self.places(facts.places, facts.epoch)
     }
 
-    /// What says which packs it has.
     package var deliveryDocument: PlacedFile? {
         delivery.map {
             let key = OriginKey(.delivery, $0.address, in: $0.epoch)

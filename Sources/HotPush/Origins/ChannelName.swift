@@ -1,19 +1,19 @@
 public import CASStore
 import StrictJSON
 
-/// The name of a channel: operators type it, and its pointer's file is named after it.
+/// The name of a channel, which operators type and which names the file of its pointer.
 ///
-/// 1 to 64 of the characters `a–z 0–9 . _ -`, the first a letter or a digit. Lower case only,
-/// because some web servers distinguish names by case and some file systems do not.
+/// It has 1 to 64 of the characters `a–z 0–9 . _ -`, the first a letter or a digit. There are no capitals, because
+/// some web servers distinguish names by case and some file systems do not.
 public struct ChannelName: Sendable, Hashable, Comparable, CustomStringConvertible {
     package static let byteCountMax = 64
-    /// The channel if none is named: `stable`.
+    /// The default channel, `stable`.
     public static let stable = ChannelName(unchecked: "stable")
 
     /// The name as text.
     public let description: String
 
-    /// Makes a name.
+    /// Checks and wraps a name.
     /// - Throws: `.badChannelName` with the rule that `text` breaks.
     public init(_ text: String) throws(StoreError) {
         if let problem = Self.problem(Array(text.utf8)) {
@@ -42,19 +42,18 @@ public struct ChannelName: Sendable, Hashable, Comparable, CustomStringConvertib
         (48...57).contains(byte) || (97...122).contains(byte)
     }
 
-    /// Orders by bytes.
+    /// Orders names by their bytes.
     public static func < (left: ChannelName, right: ChannelName) -> Bool {
         left.description.utf8.lexicographicallyPrecedes(right.description.utf8)
     }
 }
 
-/// The names of an origin's channels, for clients that cannot list its directory.
+/// The file `channels.json`, for clients that cannot list the channels' directory.
 ///
-/// `channels.json`: `{"channels":["beta","stable"]}`, sorted, written after the pointers. It may lag
-/// behind them if a publisher is killed; the next publisher corrects it.
+/// It is `{"channels":["beta","stable"]}`, sorted, and written after the pointers. If a publisher is killed, it is
+/// outdated until the next publisher corrects it.
 package enum ChannelList {
     package static let byteCountMax: Int64 = 1 << 20
-    /// The most channels that an origin has.
     static let countMax = 1_000
 
     static func serialized(_ channels: [ChannelName]) -> [UInt8] {

@@ -4,28 +4,25 @@ import VersionTree
 // How a pointer changes: values in, a value out.
 
 extension ChannelPointer {
-    /// How many releases a pointer keeps: enough to come back to when the newest are withdrawn.
+    /// How many releases a pointer keeps, so that some are left when the newest are withdrawn.
     static let keptCount = 32
 
     /// The pointer of a channel that has none yet.
     ///
-    /// Its first sequence is the time: an origin that was lost and is made again elsewhere
-    /// continues above everything that devices have seen.
+    /// Its sequence begins with the time, so that a lost origin continues above everything that devices have seen.
     static func empty(_ channel: ChannelName, now: Int64) -> ChannelPointer {
         ChannelPointer(
             channel: channel, sequence: max(now - 1, 0), createdAt: now, releases: [])
     }
 
-    /// The pointer with a release at its head; `nil` if it already offers exactly this.
-    ///
-    /// Drops an older entry of the version: each version is offered once.
-    /// - Parameter deliveryCount: how many releases keep their packs, the newest.
+    /// Puts a release at the head and removes older ones of its version; `nil` if the pointer already offers this.
+    /// - Parameter deliveryCount: how many of the newest releases keep their packs.
     func offering(
         _ release: OfferedRelease, keepingDeliveries deliveryCount: Int = releaseCountMax,
         now: Int64
     ) -> ChannelPointer? {
         var release = release
-        // A release keeps its packs: who offers it again may have made none this time.
+        // A release that is offered again keeps its packs, even if none were made this time.
         release.delivery = release.delivery ?? delivery(of: release.version?.manifest)
         release.facts = release.facts ?? facts(of: release.version?.manifest)
         if let head = releases.first {
@@ -49,10 +46,10 @@ extension ChannelPointer {
         return next
     }
 
-    /// The pointer in which a release that is offered says where its files are by now, at the same place and under the
-    /// same terms; `nil` if that changes nothing.
+    /// Updates where an offered release's files are, in the same position and on the same terms.
     ///
-    /// A release that keeps no packs any more gets none.
+    /// A release whose packs were dropped gets none.
+    /// - Returns: `nil` if that changes nothing.
     func mending(_ release: OfferedRelease, now: Int64) -> ChannelPointer? {
         changing(now) { mended in
             guard mended.version?.manifest == release.version?.manifest else { return }
@@ -62,7 +59,6 @@ extension ChannelPointer {
         }
     }
 
-    /// The pointer with releases that are changed where they stand; `nil` if nothing changes.
     private func changing(
         _ now: Int64, _ change: (inout OfferedRelease) -> Void
     ) -> ChannelPointer? {
@@ -72,23 +68,20 @@ extension ChannelPointer {
         return next.releases == before ? nil : next
     }
 
-    /// Whether a version is offered, and others after it.
     func offersOlder(_ version: PublishedVersion) -> Bool {
         guard releases.first?.version?.manifest != version.manifest else { return false }
         return releases.contains { $0.version?.manifest == version.manifest }
     }
 
-    /// The delivery of the release with a manifest, wherever it stands.
     func delivery(of manifest: ObjectID?) -> PublishedDelivery? {
         releases.first { $0.delivery != nil && $0.version?.manifest == manifest }?.delivery
     }
 
-    /// The facts of the release with a manifest, wherever it stands.
     func facts(of manifest: ObjectID?) -> PublishedFacts? {
         releases.first { $0.facts != nil && $0.version?.manifest == manifest }?.facts
     }
 
-    /// The pointer whose releases have these facts, by their manifests; `nil` if that changes nothing.
+    /// `nil` if that changes nothing.
     func knowing(_ facts: [ObjectID: PublishedFacts], now: Int64) -> ChannelPointer? {
         changing(now) { release in
             guard let manifest = release.version?.manifest, let known = facts[manifest]
@@ -97,8 +90,7 @@ extension ChannelPointer {
         }
     }
 
-    /// The pointer whose releases of a manifest have that delivery, wherever they stand; `nil` if that changes
-    /// nothing.
+    /// `nil` if that changes nothing.
     func delivering(
         _ manifest: ObjectID, by delivery: PublishedDelivery?, now: Int64
     ) -> ChannelPointer? {
@@ -107,7 +99,7 @@ extension ChannelPointer {
         }
     }
 
-    /// The pointer without a version; `nil` if it does not offer that version.
+    /// `nil` if it does not offer that version.
     func withdrawing(_ version: VersionName, now: Int64) -> ChannelPointer? {
         var next = advanced(now: now)
         let gone = next.releases.compactMap(\.version).filter { $0.name == version }
@@ -118,39 +110,35 @@ extension ChannelPointer {
         return next.releases.count == releases.count ? nil : next
     }
 
-    /// The pointer with the newest `count` releases and those that some device can still reach;
-    /// `nil` if that changes nothing.
+    /// Keeps the newest `count` releases and others that some device can still reach; `nil` if that changes nothing.
     func trimmed(to count: Int, now: Int64) -> ChannelPointer? {
         var next = advanced(now: now)
         next.trim(to: count)
         return next.releases.count == releases.count ? nil : next
     }
 
-    /// The same pointer once more, to be signed anew.
     func renewed(now: Int64) -> ChannelPointer { advanced(now: now) }
 
-    /// Whether it is in entry 1 of a log what a pointer of an older log was.
+    /// Whether this pointer of a log's entry 1 continues one of an older log.
     func takesOver(_ old: ChannelPointer) -> Bool {
         log == nil && old.log != nil && releases == old.releases && sequence >= old.sequence
     }
 
-    /// Raises the sequence of a channel that begins anew, and that of its newest release with it.
+    /// Raises the sequence of a channel that begins anew, together with its newest release's.
     mutating func raise(to sequence: Int64) {
         if releases.first?.sequence == self.sequence { releases[0].sequence = sequence }
         self.sequence = sequence
     }
 
-    /// Whether the sequence cannot come from counting: it is beyond what devices remember.
+    /// Whether the sequence cannot come from counting, as it is beyond what devices remember.
     ///
-    /// Judged by the latest of the clock and the times in the pointer: a publisher whose clock is
-    /// behind must not take back what others have counted. A signed one is so only beyond all clocks: castree 0.1 remembers
-    /// each sequence that it has verified.
+    /// The latest of the clock and the times in the pointer decides, so that a slow clock does not revoke what others
+    /// have counted. A signed pointer must be beyond all clocks: castree 0.1 remembers every verified sequence.
     private func isAheadOfTime(_ now: Int64) -> Bool {
         guard signatures.isEmpty else { return sequence > SequenceBound.countMax }
         return sequence > latestTime(now) + SequenceBound.lead
     }
 
-    /// The latest of a time and those in the pointer.
     func latestTime(_ now: Int64) -> Int64 {
         var latest = now
         for time in [createdAt] + releases.map(\.createdAt) where time <= SequenceBound.timeMax {
@@ -159,13 +147,13 @@ extension ChannelPointer {
         return latest
     }
 
-    /// Returns to sequences that devices remember: no device has remembered those that are dropped.
+    /// Returns to sequences that devices remember; none has remembered those that are dropped.
     private mutating func comeBackToTime(_ now: Int64) {
         let time = latestTime(now)
         var counted = releases.map(\.sequence).filter { $0 <= time + SequenceBound.lead }
         counted.append(time)
         sequence = counted.max() ?? time
-        // The newest come first, so the oldest of those that are ahead gets the lowest sequence.
+        // Releases are newest first, so the oldest that is ahead gets the lowest sequence.
         for position in releases.indices.reversed()
         where releases[position].sequence > time + SequenceBound.lead {
             sequence += 1
@@ -176,9 +164,9 @@ extension ChannelPointer {
     private func advanced(now: Int64) -> ChannelPointer {
         var next = self
         if isAheadOfTime(now) { next.comeBackToTime(now) }
-        // Each change is at least the time: an origin that comes back from a backup goes on above all that devices have seen.
+        // Never less than the time: an origin restored from a backup continues above everything that devices have seen.
         next.sequence = max(next.sequence + 1, min(now, SequenceBound.timeMax))
-        // Devices remember the latest time of a signed one.
+        // Devices remember the latest time of a signed pointer.
         next.createdAt =
             signatures.isEmpty || !SequenceBound.allows(createdAt, at: now)
             ? now : max(now, createdAt)

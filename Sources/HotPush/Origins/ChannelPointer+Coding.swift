@@ -7,7 +7,7 @@ import VersionTree
 extension ChannelPointer {
     package func serialized() -> [UInt8] { document.fileBytes }
 
-    /// The same as a value, keys in no particular order.
+    /// The members are in no particular order.
     var document: JSONValue {
         let members: [JSONValue.Member] = .present([
             "castreeChannel": .integer(Self.formatVersion), "channel": .text(channel),
@@ -18,11 +18,10 @@ extension ChannelPointer {
         return .object(members + signing + foreign)
     }
 
-    /// Reads a pointer, which may come from anywhere.
-    ///
+    /// Reads an untrusted pointer.
     /// - Parameter channel: the requested channel; a pointer of another one is refused.
-    /// - Throws: `.badPointer` with what is wrong; `.unsupportedFormat` if it is newer than this
-    ///   castree; `.tooLarge` beyond ``byteCountMax``.
+    /// - Throws: `.badPointer` with what is wrong; `.unsupportedFormat` for a newer format; `.tooLarge` beyond
+    ///   ``byteCountMax``.
     package init(parsing bytes: [UInt8], of channel: ChannelName) throws(StoreError) {
         do throws(PointerProblem) {
             self = try Self.parse(bytes, channel)
@@ -37,7 +36,7 @@ extension ChannelPointer {
         }
     }
 
-    /// Refuses to write a pointer that readers would refuse for its size: others may have filled it up to the last byte.
+    /// Refuses to write a pointer that is too large for readers, as others may have filled it.
     /// - Throws: `.tooLarge`.
     func checkRoom() throws(StoreError) {
         let byteCount = serialized().count
@@ -60,7 +59,6 @@ extension ChannelPointer {
         return pointer
     }
 
-    /// Reads a pointer that is part of another document.
     init(_ document: JSONValue, of channel: ChannelName) throws(PointerProblem) {
         guard let members = document.asObject else { throw .broken("it is not an object") }
         guard let format = document["castreeChannel"]?.asInt64, format > 0 else {
@@ -85,7 +83,7 @@ extension ChannelPointer {
                 "it lists \(values.count) releases, more than \(Self.releaseCountMax)")
         }
         for (position, value) in values.enumerated() {
-            // The log begins with epoch 0, and an entry raises it by one at most.
+            // The log begins with epoch 0, and each entry raises it by at most one.
             let release = try OfferedRelease(
                 value, place: "release \(position + 1)", epochMax: (log ?? 1) - 1)
             guard release.sequence <= sequence else {
@@ -116,7 +114,7 @@ extension WithdrawnVersion {
     }
 
     fileprivate init(_ value: JSONValue) throws(PointerProblem) {
-        // Why it is no name does not matter: the document is refused.
+        // The document is refused, whatever is wrong with the name.
         guard let name = value["version"]?.asString.flatMap({ try? VersionName($0) }),
             let content = value["content"]?.asString.flatMap({ ObjectID($0) })
         else { throw .broken("something in \"withdrawn\" is no version and its content") }
@@ -125,7 +123,6 @@ extension WithdrawnVersion {
 }
 
 extension OfferedRelease {
-    /// Its JSON, keys in no particular order.
     var document: JSONValue {
         let requirements = writtenRequirements.map {
             JSONValue.Member(key: $0.kind, value: .string($0.value))
@@ -168,7 +165,7 @@ extension OfferedRelease {
             target, sequence: sequence, createdAt: createdAt, rollout: rollout,
             requirements: requirements, isMandatory: isMandatory, delivery: delivery,
             facts: facts, foreign: fields.rest)
-        // What its epoch adds must fit, too: whoever changes the pointer writes it.
+        // The requirement added by its epoch must fit, too, for whoever writes the pointer next.
         if let problem = writtenRequirements.problem { throw .broken("\(place): \(problem)") }
     }
 
@@ -234,7 +231,7 @@ extension OfferedRelease {
     ) -> PublishedDelivery? {
         let (address, byteCount) = (fields.take("delivery"), fields.take("deliveryBytes"))
         let epoch = fields.take("deliveryEpoch") ?? .integer(0)
-        // Packs only save: what says nothing of them costs only them.
+        // Packs only save work: an unreadable delivery costs only the packs.
         guard let address = address?.asString.flatMap({ ObjectID($0) }),
             let byteCount = byteCount?.asInt64, 1...Delivery.byteCountMax ~= byteCount,
             let epoch = epoch.asInt64, 0...epochMax ~= epoch
@@ -272,14 +269,11 @@ extension OfferedRelease {
     }
 }
 
-// What signatures add to a pointer, and what is signed of it.
-
 extension ChannelPointer {
-    /// What the signed bytes begin with: no signature of anything else is one of a pointer.
+    /// Sets the signed bytes apart from everything else that a key may sign.
     private static let signedPrefix = Array("castree-pointer 1\n".utf8)
 
-    /// The bytes that its signatures sign: a line that says what they are, and the pointer without signatures in the
-    /// canonical form of RFC 8785.
+    /// The bytes that its signatures sign: a prefix, and the pointer without signatures in canonical form (RFC 8785).
     package var signedBytes: [UInt8] {
         var unsigned = self
         unsigned.signatures = []
@@ -290,7 +284,7 @@ extension ChannelPointer {
         signedPrefix + JSONWriter.serialize(unsigned, sortedKeys: true)
     }
 
-    /// Whether somebody vouches for it; it does not say whether anybody trusts them.
+    /// Whether it has a signature, trusted or not.
     package var isSigned: Bool { !signatures.isEmpty }
 
     /// Whether a text is spelled like the id of an origin: 32 lower-case hexadecimal digits.
@@ -307,7 +301,6 @@ extension ChannelPointer {
         return nil
     }
 
-    /// The members that signatures add.
     var signing: [JSONValue.Member] {
         .present([
             "origin": .text(origin), "trustVersion": .number(trustVersion),
@@ -345,7 +338,7 @@ extension ChannelPointer {
 }
 
 extension JSONValue {
-    /// Whether every reader of JSON takes its numbers for the same ones (RFC 8785, section 3.2.2.3, without fractions).
+    /// Whether all JSON readers agree on its numbers (RFC 8785, section 3.2.2.3, without fractions).
     var hasOnlyExactIntegers: Bool {
         switch self {
         case .number:

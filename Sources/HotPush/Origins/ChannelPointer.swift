@@ -2,54 +2,47 @@ package import CASStore
 package import StrictJSON
 public import VersionTree
 
-/// What a channel offers: the only file of a channel that changes.
+/// What a channel offers, in the only file of a channel that changes.
 ///
-/// A value; `docs/origin-format.md` describes its JSON. A client takes the first of ``releases`` that
-/// is for its device, unless `sequence` is lower than one that it has seen before: then the answer is
-/// an old copy from a cache.
+/// A value; `docs/origin-format.md` describes its JSON. A client takes the first of ``releases`` that is for its
+/// device. If `sequence` is lower than one seen before, the pointer is an old copy from a cache and is ignored.
 public struct ChannelPointer: Sendable, Hashable {
     package static let formatVersion: Int64 = 1
     package static let byteCountMax = 256 * 1024
-    /// The largest sequence and time: every JSON reader keeps it exact (RFC 8259, section 6).
+    /// The largest sequence and time, which every JSON reader keeps exact (RFC 8259, section 6).
     package static let sequenceMax: Int64 = (1 << 53) - 1
-    /// The last entry that a log can have: its name has ten digits.
+    /// The last possible entry of a log: its name has ten digits.
     package static let logMax: Int64 = 9_999_999_999
     package static let withdrawnCountMax = 64
     package static let releaseCountMax = 64
 
     /// The channel.
     public var channel: ChannelName
-    /// Grows with every change of the pointer and never goes back.
+    /// Grows with every change of the pointer and never decreases.
     package var sequence: Int64
     /// When the pointer was written, in seconds since 1970; for people.
     package var createdAt: Int64
     /// What is offered, newest first.
     public var releases: [OfferedRelease]
-    /// What was withdrawn from the channel, the last first, at most ``withdrawnCountMax``: a device may have it under its name
-    /// for good, so no other content gets that.
+    /// Withdrawn versions, latest first, at most ``withdrawnCountMax``; no other content gets their names.
     package var withdrawn: [WithdrawnVersion] = []
-    /// The number of the entry of the origin's log in which it stands; `nil` for the first entry, and where there is no
-    /// log.
+    /// The entry of the origin's log that has it; `nil` for the first entry, and without a log.
     ///
-    /// A hint for publishers. A device only concludes that no release stands in a later epoch.
+    /// A hint for publishers. A device only concludes that no release is in a later epoch.
     package var log: Int64?
-    /// The id of the origin, drawn when it was first signed; `nil` in an origin that nobody has signed.
-    ///
-    /// 32 lower-case hexadecimal digits. It keeps a signed pointer from being put into another origin.
+    /// 32 lower-case hexadecimal digits that bind a signed pointer to its origin; `nil` in an unsigned origin.
     package var origin: String?
-    /// The version of the origin's trust (`TrustFile`) whose keys sign it; `nil` for the first, before any rotation.
+    /// The version of the origin's trust (`TrustFile`) whose keys sign it; `nil` before any rotation.
     package var trustVersion: Int64?
-    /// Until when it may be obeyed, in seconds since 1970; `nil` for ever.
+    /// When it expires, in seconds since 1970; `nil` for never.
     package var expiresAt: Int64?
-    /// Who vouches for it: sorted by key, each key once, at most ``PointerSignature/countMax``.
-    ///
-    /// Whatever changes the pointer drops them.
+    /// Sorted by key, each key once, at most ``PointerSignature/countMax``; every change of the pointer drops them.
     package var signatures: [PointerSignature] = []
-    /// Fields that castree does not know, kept as they came.
+    /// Unknown fields, kept verbatim.
     package var foreign: [JSONValue.Member] = []
 }
 
-/// What a channel has offered under a name, and offers no more.
+/// A version that a channel has offered and withdrawn.
 package struct WithdrawnVersion: Sendable, Hashable {
     package var name: VersionName
     package var content: ObjectID
@@ -59,27 +52,26 @@ package struct WithdrawnVersion: Sendable, Hashable {
 public struct OfferedRelease: Sendable, Hashable {
     /// What a device should run.
     package var target: Target
-    /// The pointer's sequence when the release was offered: larger than that of every older one.
+    /// The pointer's sequence when the release was offered, larger than every older release's.
     package var sequence: Int64
     /// When it was offered, in seconds since 1970; for people.
     package var createdAt: Int64
     /// Which devices may have it; `nil` for all.
     package var rollout: Rollout?
-    /// What an app must satisfy to run it; all of them.
+    /// What an app must satisfy to run it, sorted by kind.
     ///
-    /// A kind that the client does not know is not satisfied. Sorted by kind. Does not list what follows from an epoch
-    /// (``Requirement/knowingEpochs``): it is written and read with that.
+    /// An unknown kind is not satisfied. The requirement of an epoch (``Requirement/knowingEpochs``) is not listed:
+    /// it is written and read with the epoch.
     package var requirements: [Requirement]
-    /// Whether an app must have it before it goes on.
+    /// Whether an app must install it before continuing.
     package var isMandatory: Bool
-    /// Which packs lead to its manifest; `nil` if there are none.
+    /// The packs that lead to its manifest; `nil` for none.
     package var delivery: PublishedDelivery?
-    /// What the clients of other systems need to know of its objects; `nil` if no such system is enabled.
+    /// What other systems' clients need to know of its objects; `nil` if no such system is enabled.
     package var facts: PublishedFacts?
-    /// Fields that castree does not know, kept as they came.
+    /// Unknown fields, kept verbatim.
     package var foreign: [JSONValue.Member]
 
-    /// What a device should run.
     package enum Target: Sendable, Hashable {
         /// A version of the origin.
         case version(PublishedVersion)
@@ -97,7 +89,7 @@ public struct OfferedRelease: Sendable, Hashable {
         self.sequence = sequence
         self.createdAt = createdAt
         self.rollout = rollout
-        // As in the file: equal offers are equal values.
+        // As in the file, so that equal offers are equal values.
         self.requirements = requirements.sorted {
             $0.kind.utf8.lexicographicallyPrecedes($1.kind.utf8)
         }
@@ -112,7 +104,7 @@ public struct OfferedRelease: Sendable, Hashable {
         if case .version(let version) = target { version } else { nil }
     }
 
-    /// Whether every device that may have this one may have `newer`, so that nobody reaches this one.
+    /// Whether every device that may have this release may have `newer`, so that nobody reaches this one.
     func isHidden(by newer: OfferedRelease) -> Bool {
         if let rollout = newer.rollout, rollout.perMille < 1000 { return false }
         for requirement in newer.requirements where !requirements.contains(requirement) {
@@ -122,33 +114,33 @@ public struct OfferedRelease: Sendable, Hashable {
     }
 }
 
-/// The facts of a release (``ContentFacts``), and where they and their twins stand: as for the manifest and its objects.
+/// The address of a release's facts (``ContentFacts``), and where they and their deflated copies are.
 package struct PublishedFacts: Sendable, Hashable {
     package var address: ObjectID
-    /// The epoch in which the facts stand; no twin stands in a later one.
+    /// The epoch of the facts; no deflated copy is in a later one.
     package var epoch: Int64 = 0
-    /// The SHA-256 of what says where the twins stand (``Places``, in the facts' epoch, over the distinct addresses of the
-    /// twins in ascending order); `nil` if all stand in the facts' epoch.
+    /// The SHA-256 of the deflated copies' ``Places`` (in the facts' epoch, over their distinct addresses in
+    /// ascending order); `nil` if all are in the facts' epoch.
     package var places: ObjectID?
 }
 
-/// A version in an origin: how to find it there, and how to recognize it.
+/// How to find a version in an origin, and how to recognize it.
 public struct PublishedVersion: Sendable, Hashable {
     /// The version's name.
     public var name: VersionName
-    /// The SHA-256 of the manifest's bytes, which gives its place.
+    /// The SHA-256 of the manifest's bytes, which gives its path.
     package var manifest: ObjectID
-    /// The number of the manifest's bytes.
     package var manifestByteCount: Int64
-    /// The address of its content (``VersionTree/Manifest/contentAddress()``): a client that has the
-    /// content needs no manifest, and bans are kept by it.
+    /// The address of its content (``VersionTree/Manifest/contentAddress()``), to which bans apply.
+    ///
+    /// A client that has the content needs no manifest.
     package var content: ObjectID
-    /// The epoch in which the manifest stands; no object stands in a later one.
+    /// The epoch of the manifest; no object is in a later one.
     package var epoch: Int64 = 0
-    /// The SHA-256 of what says where the objects stand (``Places``); `nil` if all stand in the manifest's epoch.
+    /// The SHA-256 of the objects' ``Places``; `nil` if all are in the manifest's epoch.
     package var places: ObjectID?
 
-    /// The same version, whatever epochs its files stand in.
+    /// The same version regardless of where its files are.
     package var unplaced: PublishedVersion {
         var version = self
         (version.epoch, version.places) = (0, nil)

@@ -1,9 +1,9 @@
 package import CASStore
 import StrictJSON
 
-/// What the clients of other systems need to know of a version's objects: the file `facts/<address>.json`.
+/// What other systems' clients need to know of a version's objects: the file `facts/<address>.json`.
 ///
-/// Made from the objects alone, named by the SHA-256 of its bytes; a release of a pointer names it.
+/// It is made from the objects alone and named by the SHA-256 of its bytes.
 package struct ContentFacts: Sendable, Hashable {
     /// One for each object of the version, sorted by address.
     package var objects: [ObjectFacts]
@@ -12,26 +12,24 @@ package struct ContentFacts: Sendable, Hashable {
         self.objects = objects.sorted { $0.address < $1.address }
     }
 
-    /// The twins that they name, each once, in ascending order of addresses.
+    /// The distinct deflated copies that they name, by ascending address.
     package var twins: [Reference] { Set(objects.compactMap(\.twin)).sorted() }
 
-    /// What is known of an object; `nil` if it is none of the version's.
+    /// The facts of an object; `nil` if the version does not have it.
     package subscript(address: ObjectID) -> ObjectFacts? {
         let place = objects.firstPosition { $0.address < address }
         return place < objects.count && objects[place].address == address ? objects[place] : nil
     }
 }
 
-/// Facts of one object.
 package struct ObjectFacts: Sendable, Hashable {
     package var address: ObjectID
     package var byteCount: Int64
-    /// Their CRC-32 (ISO 3309).
+    /// CRC-32 (ISO 3309).
     package var crc32: UInt32
-    /// Their MD5: 32 lower-case hexadecimal digits.
+    /// 32 lower-case hexadecimal digits.
     package var md5: String
-    /// Its deflated twin: the object's bytes as raw DEFLATE (RFC 1951), by the SHA-256 of the twin's own; `nil` if that would
-    /// not be smaller.
+    /// The object's bytes as raw DEFLATE (RFC 1951), by the SHA-256 of these; `nil` if they would not be smaller.
     package var twin: Reference?
 
     package init(
@@ -48,10 +46,10 @@ package struct ObjectFacts: Sendable, Hashable {
 extension ContentFacts {
     private static let formatVersion: Int64 = 1
     private static let depthMax = 4
-    /// The most objects of a version that the clients of other systems can be told of.
+    /// The most objects of a version for other systems' clients.
     package static let objectCountMax = 250_000
     package static let byteCountMax = 80 << 20
-    /// The largest size that every reader of JSON keeps exact (RFC 8259, section 6).
+    /// The largest size that every JSON reader keeps exact (RFC 8259, section 6).
     private static let sizes: ClosedRange<Int64> = 0...ChannelPointer.sequenceMax
 
     package func serialized() -> [UInt8] {
@@ -71,9 +69,8 @@ extension ContentFacts {
     }
 
     /// Reads the facts that a release names.
-    ///
-    /// - Throws: `.damagedOrigin` with what is wrong; also for other bytes than the address says, and for another spelling
-    ///   than the publisher's.
+    /// - Throws: `.damagedOrigin` with what is wrong; also if the bytes do not match the address, or are not spelled
+    ///   as the publisher spells them.
     package init(_ bytes: [UInt8], named address: ObjectID) throws(StoreError) {
         guard try ObjectID(of: bytes) == address else {
             throw Self.refusal("they are not what their address says")
@@ -81,7 +78,6 @@ extension ContentFacts {
         try self.init(parsing: bytes)
     }
 
-    /// Reads facts, which may come from anywhere.
     /// - Throws: `.damagedOrigin` with what is wrong.
     package init(parsing bytes: [UInt8]) throws(StoreError) {
         do throws(JSONError) {
@@ -175,8 +171,8 @@ extension ContentFacts {
 }
 
 extension DirectoryOrigin {
-    /// The facts of a release's objects; `nil` if the origin does not hold them.
-    /// - Throws: `.damagedOrigin` if they are not what their address says.
+    /// The facts at an address; `nil` if the origin does not hold them.
+    /// - Throws: `.damagedOrigin` if they do not match the address.
     package func facts(_ address: ObjectID) throws(StoreError) -> ContentFacts? {
         let bytes = try fileSystem.derived(
             directory, OriginLayout.path(.facts, address), limit: ContentFacts.byteCountMax)

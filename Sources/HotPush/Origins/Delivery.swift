@@ -2,55 +2,51 @@ package import CASStore
 package import StrictJSON
 import VersionTree
 
-/// Which packs lead to a manifest: the document that a release of a channel names.
+/// The packs that lead to a manifest: the document `deliveries/<address>.json`, which a release of a channel names.
 ///
-/// Immutable, and named by the SHA-256 of its bytes: `deliveries/<address>.json`. It only saves: everything
-/// can be had without it, object by object.
+/// It is immutable and named by the SHA-256 of its bytes. It only saves work: objects can be fetched one by one.
 package struct Delivery: Sendable, Hashable {
     static let formatVersion: Int64 = 1
     package static let byteCountMax: Int64 = 256 << 10
     static let packCountMax = 64
     static let depthMax = 8
 
-    /// A pack as a delivery describes it.
     package struct Pack: Sendable, Hashable {
-        /// The SHA-256 of its bytes, which gives its place.
+        /// The SHA-256 of its bytes, which gives its path.
         package var address: ObjectID
         package var byteCount: Int64
-        /// The bytes of its beginning, which a device needs before all else: head, table, and the manifest's frame.
+        /// The size of the opening, which a device needs first: head, table, and the manifest's frame.
         package var openingByteCount: Int64
         package var objectCount: Int64
-        /// The bytes of these objects.
+        /// The size of these objects.
         package var contentByteCount: Int64
-        /// The content whose objects must be there; `nil` for a pack of everything.
+        /// The content whose objects must be present; `nil` for a full pack.
         package var base: ObjectID?
         /// The numbers of the codecs of its frames, sorted.
         package var codecs: [Int64]
-        /// The memory that decoding needs besides mapped files, in bytes.
+        /// The memory for decoding besides mapped files, in bytes.
         package var memoryByteCount: Int64
 
-        /// Whether this castree has its codecs and the memory that it takes.
+        /// Whether this castree has its codecs, and grants the memory that it takes.
         var isReadable: Bool {
             codecs.allSatisfy { UInt8(exactly: $0).flatMap(PackCodec.init(rawValue:)) != nil }
                 && memoryByteCount <= Self.memoryByteCountMax
         }
 
-        /// The most memory that this castree spends on decoding.
         static let memoryByteCountMax: Int64 = 16 << 20
     }
 
     /// The manifest to which all packs lead.
     package var manifest: ObjectID
-    /// The packs, in no particular order.
+    /// In no particular order.
     package var packs: [Pack]
 }
 
-/// Where a release's delivery is: its address, its size and its epoch, as the pointer names them.
 package struct PublishedDelivery: Sendable, Hashable {
-    /// The SHA-256 of its bytes, which gives its place.
+    /// The SHA-256 of its bytes, which gives its path.
     package var address: ObjectID
     package var byteCount: Int64
-    /// The epoch in which it stands, with all its packs.
+    /// The epoch of the delivery and all its packs.
     package var epoch: Int64
 
     package init(address: ObjectID, byteCount: Int64, epoch: Int64 = 0) {
@@ -79,8 +75,7 @@ extension Delivery {
         } + [10]
     }
 
-    /// Reads the delivery that a release names.
-    /// - Throws: `.badPack` also for other bytes than its address says.
+    /// - Throws: `.badPack`, also if the bytes do not match the address.
     package init(
         _ bytes: [UInt8], named published: PublishedDelivery, of version: PublishedVersion
     ) throws(StoreError) {
@@ -91,9 +86,7 @@ extension Delivery {
         try self.init(parsing: bytes, of: version)
     }
 
-    /// Reads a delivery, which may come from anywhere.
-    ///
-    /// Leaves out packs that lead from several contents: this castree makes and reads none.
+    /// Reads an untrusted delivery, without packs that have several bases, which this castree does not know.
     /// - Parameter version: what the release names; a delivery of another manifest is refused.
     /// - Throws: `.badPack` with what is wrong; also for a newer format.
     package init(
@@ -143,7 +136,7 @@ extension Delivery {
 }
 
 extension Delivery.Pack {
-    /// - Returns: nil for a pack that leads from several contents.
+    /// - Returns: `nil` for a pack that has several bases.
     fileprivate init?(_ value: JSONValue, place: String) throws(PointerProblem) {
         var fields = try FieldReader(value, place: place)
         let sizes: ClosedRange<Int64> = 0...ChannelPointer.sequenceMax
@@ -174,28 +167,28 @@ extension Delivery.Pack {
     }
 }
 
-/// What one pack of a delivery costs a device, and what the same objects would cost it one by one.
+/// What one pack of a delivery costs a device, compared with the same objects one by one.
 package struct DeliveryLeg: Sendable, Hashable {
-    /// The content from which the pack leads; `nil` for a pack of everything.
+    /// The content from which the pack leads; `nil` for a full pack.
     package var base: ObjectID?
     /// A version that has that content.
     package var version: String?
     /// The channel that lists it; `nil` for the release's own.
     package var channel: ChannelName?
     package var packByteCount: Int64
-    /// The bytes of the delivery and the pack.
+    /// The size of the delivery and the pack.
     package var byteCount: Int64
-    /// The requests: pointer, delivery, pack.
+    /// Pointer, delivery, pack.
     package var requestCount: Int64 { 3 }
-    /// The bytes of the manifest and the objects.
+    /// The size of the manifest and the objects.
     package var rawByteCount: Int64
-    /// The requests: pointer, manifest, an object each.
+    /// Pointer, manifest, and one for each object.
     package var rawRequestCount: Int64
 
-    /// What the packs of a release cost, that of everything first.
+    /// The costs of a release's packs, the full pack's first.
     /// - Parameters:
-    ///   - pointer: tells the names of contents.
-    ///   - others: tell them, too, where the pointer does not.
+    ///   - pointer: gives the names of contents.
+    ///   - others: give the names that `pointer` does not.
     package static func all(
         of delivery: Delivery, _ release: OfferedRelease, in pointer: ChannelPointer,
         besides others: [ChannelPointer] = []
@@ -216,7 +209,6 @@ package struct DeliveryLeg: Sendable, Hashable {
 }
 
 extension ChannelPointer {
-    /// The name of a version with that content.
     fileprivate func version(with content: ObjectID?) -> String? {
         releases.compactMap(\.version).first { $0.content == content }?.name.description
     }
@@ -233,10 +225,10 @@ extension DeliveryLeg {
         writer.member("rawRequests", rawRequestCount)
     }
 
-    /// What it costs a device, in words.
+    /// The cost for a device in words.
     /// - Parameters:
     ///   - release: the version to which it leads.
-    ///   - size: writes a number of bytes.
+    ///   - size: formats a number of bytes.
     package func sentence(to release: String, size: (Int64) -> String) -> String {
         let start =
             switch (base, version) {

@@ -1,19 +1,16 @@
 package import CASStore
 
-/// An origin in a directory of this machine: pointers, manifests, objects.
+/// An origin in a directory of this machine, whose bytes are compared with their addresses when they are read.
 ///
-/// Compares every byte that it returns with its address. Reading takes no lock: readers see the old
-/// release or the new one while a publisher works. Several threads may use it at once.
+/// Reading takes no lock: readers see the old release or the new one while a publisher works. Any thread may use it.
 package final class DirectoryOrigin: Sendable {
-    /// The directory, as the caller gave it.
+    /// The directory, as the caller spelled it.
     package let path: String
     let fileSystem: any FileSystem
     private let root: Descriptor
-    /// The open directory, as long as this value lives.
     var directory: Int32 { root.raw }
-    /// Opens the origin in a directory.
-    /// - Throws: `.noOrigin` if there is none; `.unsupportedFormat` if it is newer than this castree;
-    ///   `.permission`, `.io`.
+    /// - Throws: `.noOrigin` if there is none; `.unsupportedFormat` if it is newer than this castree; `.permission`,
+    ///   `.io`.
     package init(
         _ path: String, fileSystem: any FileSystem = POSIXFileSystem()
     ) throws(StoreError) {
@@ -62,7 +59,7 @@ package final class DirectoryOrigin: Sendable {
         return try ChannelPointer.read(channel, directory.raw, fileSystem)
     }
 
-    /// The manifest's bytes; `nil` if the origin does not hold it.
+    /// A manifest's bytes; `nil` if the origin does not hold it.
     /// - Throws: `.damagedOrigin` if they do not match the address; `.tooLarge`.
     package func manifestBytes(
         _ address: ObjectID, in epoch: Int64 = 0
@@ -78,7 +75,7 @@ package final class DirectoryOrigin: Sendable {
             throw error.isNotDirectory ? noFile : error
         }
         guard let bytes = found else {
-            // A publisher may have brought it meanwhile.
+            // A publisher may have written it in the meantime.
             if let there = try fileSystem.status(directory, name), there.kind != .regular {
                 throw noFile
             }
@@ -94,7 +91,7 @@ package final class DirectoryOrigin: Sendable {
 }
 
 extension DirectoryOrigin {
-    /// What stands at a path now; `nil` if that is no regular file.
+    /// The current status of a regular file; `nil` for anything else.
     package func status(of path: String) throws(StoreError) -> FileStatus? {
         guard let status = try fileSystem.status(directory, path), status.kind == .regular else {
             return nil
@@ -102,7 +99,7 @@ extension DirectoryOrigin {
         return status
     }
 
-    /// The bytes of a file, and what stat(2) said of it when they were read; `nil` if there is none.
+    /// A file's bytes and its status when they were read; `nil` if there is none.
     /// - Throws: `.tooLarge` above `limit` bytes; `.io`.
     package func file(
         _ path: String, limit: Int
@@ -121,7 +118,7 @@ extension DirectoryOrigin {
         return (try fileSystem.read(file.raw, at: 0, count: Int(status.byteCount)), status)
     }
 
-    /// Opens a file that should have the bytes of an address; `nil` if there is none.
+    /// Opens the file of an address; `nil` if there is none.
     package func open(
         _ address: ObjectID, at path: String
     ) throws(StoreError) -> ObjectReader? {
@@ -138,9 +135,7 @@ final class OpenedDirectory: Sendable {
 
     private init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
 
-    /// Opens a directory; `nil` if nothing is there.
-    ///
-    /// The path that a user typed may lead through symbolic links, names inside it may not.
+    /// Opens a directory, following links in the path that a user typed but not in names inside it; `nil` if missing.
     static func open(
         _ parent: Int32, _ name: String, _ fileSystem: any FileSystem
     ) throws(StoreError) -> OpenedDirectory? {

@@ -1,16 +1,16 @@
 package import CASStore
 package import StrictJSON
 
-/// Why a document of an origin is not what it should be.
+/// Why a document of an origin is refused.
 package enum PointerProblem: Error {
     case broken(String)
     case newer(Int64)
     case tooLarge(Int)
 
     /// - Parameters:
-    ///   - subject: the document, as a sentence about it begins.
-    ///   - code: that of a document which is refused.
-    ///   - formatVersion: the newest format of it that this castree knows.
+    ///   - subject: the document, as the subject of a sentence.
+    ///   - code: the code for a refused document.
+    ///   - formatVersion: the newest known format.
     package func storeError(
         _ subject: String, _ code: StoreError.Code, formatVersion: Int64
     ) -> StoreError {
@@ -30,7 +30,6 @@ package enum PointerProblem: Error {
 }
 
 extension JSONValue {
-    /// Reads a document of an origin.
     package static func read(
         _ bytes: [UInt8], byteCountMax: Int, depth: Int
     ) throws(PointerProblem) -> JSONValue {
@@ -45,7 +44,6 @@ extension JSONValue {
 
 /// Takes known fields out of an object's members; the rest is foreign.
 package struct FieldReader {
-    /// The members that nobody took.
     package private(set) var rest: [JSONValue.Member]
     private let place: String
 
@@ -54,13 +52,12 @@ package struct FieldReader {
         self.place = place
     }
 
-    /// Reads a part of a document.
     package init(_ value: JSONValue, place: String) throws(PointerProblem) {
         guard let members = value.asObject else { throw .broken("\(place) is not an object") }
         self.init(members, place: place)
     }
 
-    /// Begins to read a document: its format is looked at before anything else.
+    /// Begins to read a document, with its format before anything else.
     package init(
         _ document: JSONValue, _ place: String = "it", format key: String, upTo newest: Int64
     ) throws(PointerProblem) {
@@ -104,7 +101,6 @@ package struct FieldReader {
         return number
     }
 
-    /// A number that may be absent.
     mutating func integer(
         ifThere key: String, _ range: ClosedRange<Int64>
     ) throws(PointerProblem) -> Int64? {
@@ -129,7 +125,6 @@ package struct FieldReader {
         return array
     }
 
-    /// A flag that may be absent.
     package mutating func flag(_ key: String) throws(PointerProblem) -> Bool {
         guard let value = take(key) else { return false }
         guard let flag = value.asBool else {

@@ -19,7 +19,6 @@ extension Rollout {
 }
 
 extension OfferedRelease {
-    /// Which devices it is for.
     var audience: Audience {
         var audience = Audience()
         audience.rollout = rollout
@@ -28,16 +27,15 @@ extension OfferedRelease {
 }
 
 extension Requirement {
-    /// What a release with an epoch asks of a castree: to know that its objects do not stand where older ones look.
+    /// Required by a release with an epoch: to know that its objects are not where older castrees look.
     package static let knowingEpochs = Requirement(kind: epochs, value: "1")
-    /// The kind of ``knowingEpochs``, which whoever writes a pointer adds by itself.
+    /// The kind of ``knowingEpochs``, which castree adds to every pointer that needs it.
     static let epochs = "epochs"
 }
 
 extension OfferedRelease {
-    /// Its requirements as a pointer lists them.
     var writtenRequirements: [Requirement] {
-        // A later castree may ask for more than to know epochs as this one does.
+        // A later castree may have written a stricter requirement of this kind.
         guard let version, version.epoch > 0, !requirements.haveEpochs else { return requirements }
         return requirements + [.knowingEpochs]
     }

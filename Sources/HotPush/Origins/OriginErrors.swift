@@ -1,26 +1,25 @@
 public import CASStore
 
-// The codes that origins add to the engine's one error type.
 extension StoreError.Code {
     /// A text does not name an origin: an unknown scheme, a URL without a host.
     public static let badOrigin = Self("badOrigin")
-    /// There is no origin in the directory.
+    /// The directory contains no origin.
     public static let noOrigin = Self("noOrigin")
-    /// A name cannot be a channel's.
+    /// A name breaks the rules for channels.
     package static let badChannelName = Self("badChannelName")
-    /// A channel's pointer is not a pointer, or breaks its rules.
+    /// A channel's pointer cannot be parsed, or breaks its rules.
     package static let badPointer = Self("badPointer")
     /// The origin has no such channel, or the channel offers no such version.
     public static let notOffered = Self("notOffered")
-    /// The directory is a copy of an origin in a bucket: what is written to it reaches nobody.
+    /// The directory is a copy of an origin in a bucket, so writing to it reaches nobody.
     package static let offeredElsewhere = Self("offeredElsewhere")
-    /// Something that a channel names is not in the origin, or not what its name says.
+    /// Something that a channel names is missing in the origin, or does not match its name.
     package static let damagedOrigin = Self("damagedOrigin")
-    /// What should sign a pointer has not done so.
+    /// The signer of a pointer failed.
     package static let signingFailed = Self("signingFailed")
 }
 
-/// What an expression gives; `nil` if it throws an error of one of these codes.
+/// The value of an expression; `nil` if it throws an error with one of these codes.
 @discardableResult
 func allowing<R: ~Copyable>(
     _ codes: [StoreError.Code], _ value: @autoclosure () throws(StoreError) -> R?
@@ -37,7 +36,6 @@ extension StoreError {
         StoreError(.damagedOrigin, problem, object: object)
     }
 
-    /// There is no such channel in an origin.
     static func noChannel(_ channel: ChannelName, in place: String) -> StoreError {
         StoreError(
             .notOffered,
@@ -45,12 +43,12 @@ extension StoreError {
         )
     }
 
-    /// Whether something else stands in a place, or it is closed: other places are as they were.
+    /// Whether the error concerns one place, which is closed or taken by something else; other places are unaffected.
     var isOfPlace: Bool {
         code == .permission || isNotDirectory || isDirectory || isUnopenable
             || code == .io && cause == nil
     }
 
-    /// Whether one file cannot be read: something else stands there, it is closed, or the disk does not give it back.
+    /// Whether one file cannot be read: it is closed, replaced by something else, or on a bad part of the disk.
     var saysFileIsUnreadable: Bool { isOfPlace || isOfOneName }
 }

@@ -3,13 +3,13 @@ import StrictJSON
 
 /// The file that makes a directory an origin: `{"castreeOrigin":1}`.
 ///
-/// That of a signed origin has 2 and its id, that of one which other systems' clients update from has 2: a castree that does
-/// not know these things does not publish there.
+/// The format is 2 for a signed origin, whose id follows, and for one from which other systems' clients update. A
+/// castree that does not know these features does not publish there.
 package enum OriginMarker {
     package static let byteCountMax: Int64 = 64 * 1024
 
     /// - Parameters:
-    ///   - id: that of a signed origin. The pointers have it, too: here it is a copy.
+    ///   - id: a signed origin's id, copied from its pointers.
     ///   - hasClients: whether clients of other systems update from it.
     static func serialized(of id: String? = nil, hasClients: Bool = false) -> [UInt8] {
         let format =
@@ -17,9 +17,9 @@ package enum OriginMarker {
         return JSONValue.members(["castreeOrigin": .integer(format), "origin": .text(id)]).fileBytes
     }
 
-    /// The id that a marker names; `nil` for one of an origin that nobody has signed.
+    /// The id that a marker names; `nil` for an unsigned origin.
     static func id(in bytes: [UInt8]) -> String? {
-        // Whether it is a marker is checked elsewhere.
+        // The format is checked elsewhere.
         guard let document = try? JSONValue.parse(bytes),
             let id = document["origin"]?.asString, ChannelPointer.isOriginID(id)
         else { return nil }
@@ -36,7 +36,7 @@ package enum OriginMarker {
             try check(bytes, of: path)
             return true
         } catch {
-            // What its pointers make again is lost rather than another program's.
+            // If pointers prove an origin, the marker is lost rather than another program's file.
             guard error.code == .badOrigin || saysItIsBad(error),
                 try remade(root, fileSystem) != nil
             else { throw error }
@@ -44,7 +44,7 @@ package enum OriginMarker {
         }
     }
 
-    /// The bytes that stand in its place, none if they are too many; `nil` if nothing does.
+    /// The bytes in its place: empty if there are too many, `nil` if there is no file.
     private static func bytes(
         _ root: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> [UInt8]? {
@@ -58,25 +58,22 @@ package enum OriginMarker {
         }
     }
 
-    /// Whether an error says that something else stands there, or that the disk does not give it back.
+    /// Whether something else is in its place, or the disk fails to return it.
     private static func saysItIsBad(_ error: StoreError) -> Bool {
         error.code != .permission && error.saysFileIsUnreadable
     }
 
-    /// The format that a marker says; `nil` for what is none.
     private static func format(in bytes: [UInt8]) -> Int64? {
-        // What is no JSON is none.
+        // A file that is not JSON is no marker.
         let format = (try? JSONValue.parse(bytes))?["castreeOrigin"]?.asInt64 ?? 0
         return format > 0 ? format : nil
     }
 
-    /// Whether a file is a marker of a format that this castree knows.
     static func isKnown(_ bytes: [UInt8]) -> Bool {
         format(in: bytes).map { $0 <= OriginLayout.formatVersion } ?? false
     }
 
-    /// Refuses what is no marker, or that of a newer format.
-    ///
+    /// Refuses a file that is no marker, or has a newer format.
     /// - Parameter origin: the origin's path or place, for the message.
     /// - Throws: `.badOrigin`; `.unsupportedFormat`.
     package static func check(_ bytes: [UInt8], of origin: String) throws(StoreError) {
@@ -96,8 +93,8 @@ package enum OriginMarker {
 }
 
 extension OriginMarker {
-    /// The marker of an origin that has lost it, or has other bytes in its place, as its pointers and files tell; `nil` if
-    /// it is there, or nothing offers anything there.
+    /// The lost or overwritten marker of an origin, as its pointers and files determine it; `nil` if the marker is
+    /// there, or nothing is offered.
     static func remade(
         _ root: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> [UInt8]? {
@@ -114,7 +111,7 @@ extension OriginMarker {
             if let pointer { pointers.append(pointer) }
         }
         guard !pointers.isEmpty else { return nil }
-        // Publishers write it before all else: whoever sees their pointers sees it afterwards.
+        // Publishers write the marker first, so whoever has seen a pointer sees the marker afterwards.
         let there = try allowing(saysItIsBad, try bytes(root, fileSystem))
         if let there, format(in: there) != nil { return nil }
         return serialized(
@@ -122,8 +119,7 @@ extension OriginMarker {
             hasClients: try fileSystem.status(root, OriginLayout.clients) != nil)
     }
 
-    /// Refuses an origin that has lost its marker.
-    /// - Throws: `.noOrigin`.
+    /// - Throws: `.noOrigin` for an origin that has lost its marker.
     static func refuseLost(
         _ root: Int32, _ path: String, _ fileSystem: any FileSystem
     ) throws(StoreError) {
@@ -140,12 +136,11 @@ extension ChannelPointer {
     static func channels(
         _ directory: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> [ChannelName] {
-        // A name that means nothing is somebody else's file.
+        // A file with any other name is not castree's.
         try fileSystem.names(in: directory).compactMap(OriginLayout.channel(ofPointerFile:))
             .sorted()
     }
 
-    /// The pointer of a channel in `channels/`; `nil` if there is none.
     static func read(
         _ channel: ChannelName, _ directory: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> ChannelPointer? {

@@ -1,13 +1,13 @@
 package import CASStore
 import Storage
 
-/// A file of an origin that never changes: what it is, and the epoch it was written in.
+/// The kind, address and epoch of an immutable file of an origin.
 package struct OriginKey: Sendable, Hashable {
     package enum Kind: Sendable, Hashable {
         case object, manifest, places, pack, delivery, twin, facts
-        /// What is sent to the clients of a system as it stands.
+        /// Sent to a system's clients verbatim.
         case document(of: ToldSystem)
-        /// What led from an older manifest; nobody makes them any more, so they take no room in others.
+        /// Led from an older manifest. Castree makes none today, so they take no space in the other cases.
         indirect case delta(from: ObjectID)
     }
 
@@ -15,19 +15,19 @@ package struct OriginKey: Sendable, Hashable {
     package let address: ObjectID
     package let epoch: Int64
 
-    /// - Parameter epoch: the first, if it does not matter: in a directory a file stands there.
+    /// - Parameter epoch: the first if it does not matter, as in a directory.
     package init(_ kind: Kind, _ address: ObjectID, in epoch: Int64 = 0) {
         self.kind = kind
         self.address = address
         self.epoch = epoch
     }
 
-    /// Which file, wherever it stands.
+    /// The same file in whatever epoch.
     package var name: OriginKey { OriginKey(kind, address) }
 
     package var path: String { OriginLayout.path(kind, address, in: epoch) }
 
-    /// Below which all objects, twins or packs of an epoch stand.
+    /// The directory of all objects, deflated copies or packs of an epoch.
     static func prefix(of kind: Kind, in epoch: Int64) -> String {
         switch kind {
         case .twin: OriginLayout.prefix(OriginLayout.twins, in: epoch)
@@ -36,7 +36,7 @@ package struct OriginKey: Sendable, Hashable {
         }
     }
 
-    /// What a path means; `nil` if it is not one of these.
+    /// Returns `nil` for other paths.
     package init?(path: String) {
         guard let (epoch, rest) = OriginLayout.epoch(of: path) else { return nil }
         let parts = rest.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
@@ -64,15 +64,14 @@ package struct OriginKey: Sendable, Hashable {
         }
         guard let address else { return nil }
         self.init(kind, address, in: epoch)
-        // One spelling only: what is spelled otherwise is not ours.
+        // Other spellings of the path are not castree's.
         guard self.path == path else { return nil }
     }
 }
 
-/// A file of an origin that never changes, and how many bytes it has.
+/// An immutable file of an origin and its size, if known.
 package struct PlacedFile: Sendable, Hashable {
     package let key: OriginKey
-    /// `nil` if nobody says it.
     package let byteCount: Int64?
 
     package init(_ key: OriginKey, byteCount: Int64? = nil) {
@@ -84,7 +83,7 @@ package struct PlacedFile: Sendable, Hashable {
 
     package var name: OriginKey { key.name }
 
-    /// The file that a path leads to; `nil` for one that is not named by its bytes.
+    /// Returns `nil` for a file that is not named by its bytes.
     package init?(_ file: ServedFile) {
         guard case .addressed = file.identity, let key = OriginKey(path: file.path) else {
             return nil
@@ -94,13 +93,13 @@ package struct PlacedFile: Sendable, Hashable {
 }
 
 extension OriginKey {
-    /// The largest document for the clients of another system: a server has it in memory.
+    /// The largest document for another system's clients, which a server keeps in memory.
     package static let documentByteCountMax: Int64 = 16 << 20
 
     /// The largest file of its kind that is read, in bytes.
     package var byteCountMax: Int64 {
         switch kind {
-        // More than S3 lets a file have (5 TiB).
+        // More than the 5 TiB that S3 allows.
         case .object, .twin, .pack: 8 << 40
         case .manifest, .delta: Int64(OriginLayout.manifestByteCountMax)
         case .facts: Int64(ContentFacts.byteCountMax)
@@ -112,7 +111,7 @@ extension OriginKey {
 }
 
 extension OriginKey.Kind {
-    /// Whether every check reads it: it names others.
+    /// Whether every check reads it, because it names other files.
     var isRead: Bool {
         switch self {
         case .manifest, .places, .delivery, .facts, .delta: true
@@ -122,7 +121,6 @@ extension OriginKey.Kind {
 }
 
 extension OriginKey {
-    /// What it is stored with.
     var fields: StoredFields {
         switch kind {
         case .object, .pack, .twin, .document: .object
@@ -131,7 +129,6 @@ extension OriginKey {
     }
 }
 
-/// A file of an origin, and how many bytes it has.
 package struct SizedKey: Sendable, Hashable {
     package let key: OriginKey
     package let byteCount: Int64
@@ -147,7 +144,6 @@ extension Sequence<SizedKey> {
     var byteCount: Int64 { reduce(0) { $0.addingClamped($1.byteCount) } }
 }
 
-/// How many files, and their bytes.
 package struct FileFigures: Sendable, Hashable {
     package var count = 0
     package var byteCount: Int64 = 0
@@ -168,7 +164,6 @@ package struct FileFigures: Sendable, Hashable {
 }
 
 extension ObjectID {
-    /// The address of content in memory.
     package init(of bytes: [UInt8]) throws(StoreError) {
         var hasher = try ObjectHasher()
         self = bytes.withUnsafeBytes { hasher.hash($0).address }

@@ -8,26 +8,25 @@ import VersionTree
 /// ```
 /// ORIGIN/
 ///   origin.json                {"castreeOrigin":1}; written first; 2 and the origin's id once it is signed
-///   objects/ab/cdef…           62 digits; the bytes as they are
+///   objects/ab/cdef…           62 digits; the objects' bytes
 ///   manifests/<address>.json   canonical manifests by the SHA-256 of their bytes
 ///   packs/ab/cdef…             62 digits; packs by the SHA-256 of their bytes
-///   deliveries/<address>.json  which packs lead to a manifest, by the SHA-256 of its bytes
+///   deliveries/<address>.json  the packs that lead to a manifest, by the SHA-256 of its bytes
 ///   manifests/<address>.from.<address>.json   what leads to a manifest from an older one
-///   e/<epoch>/…                the same from epoch 1 on, where many machines publish at once; with the two below, and documents
-///   e/<epoch>/places/<address>.json   in which epochs the objects of a manifest stand, or the twins of facts
+///   e/<epoch>/…                the same from epoch 1 on, if many machines publish; with the two below, and documents
+///   e/<epoch>/places/<address>.json   the epochs of a manifest's objects, or of the deflated copies of facts
 ///   deflated/ab/cdef…          62 digits; objects as raw DEFLATE, by the SHA-256 of the compressed bytes
-///   facts/<address>.json       what the clients of other systems need to know of a version's objects
-///   for/<system>/…             what the clients of other systems are told
+///   facts/<address>.json       what other systems' clients need to know of a version's objects
+///   for/<system>/…             what other systems' clients are told
 ///   trust/<version>.json       whose signatures count from a version of the trust on
 ///   channels/<name>.json       pointers: with the next, the only files that change
 ///   channels.json              their names
-///   .publish/                  the publisher's own: lock, staging, what waits to be collected
+///   .publish/                  the publisher's own: lock, staging, files that wait for deletion
 /// ```
 package enum OriginLayout {
-    /// The newest version of the layout that is read: that of signed origins, and of those that other systems' clients
-    /// update from.
+    /// The newest layout that is read, which signed origins and those with other systems' clients have.
     package static let formatVersion: Int64 = 2
-    /// The version of the layout of all other origins.
+    /// The layout of all other origins.
     static let plainFormatVersion: Int64 = 1
     package static let manifestByteCountMax = Manifest.byteCountMax
 
@@ -41,7 +40,6 @@ package enum OriginLayout {
     package static let trust = "trust"
     static let twins = "deflated"
     static let facts = "facts"
-    /// What the clients of other systems are told.
     package static let clients = "for"
     static let clientConfiguration = "config.json"
     static let clientDocuments = "documents"
@@ -49,14 +47,14 @@ package enum OriginLayout {
     package static let channelList = "channels.json"
     static let suffix = ".json"
 
-    /// What readers need beside the marker.
+    /// Files and directories that readers need beside the marker.
     static let readNames = readDirectories + [channelList]
     private static let readDirectories = [
         objects, manifests, packs, deliveries, twins, facts, clients, trust, channels,
     ]
-    /// What a withdrawal does without.
+    /// Directories that a withdrawal does without.
     static let unneededToWithdraw = [packs, deliveries, twins, facts, clients]
-    /// What is a directory in every origin that has it.
+    /// Names that are a directory in every origin that has them.
     static let directories = readDirectories + [log, epochs]
 
     static let log = "log"
@@ -66,18 +64,17 @@ package enum OriginLayout {
     static let lock = "lock"
     static let staging = "staging"
     static let frames = "frames"
-    /// What older castrees kept of objects to find bases; it goes when it is met.
+    /// Base candidates kept by older castree versions; deleted when found.
     static let sketches = "sketches"
     static let packed = "packed.json"
-    /// The largest labels that the clients of other systems were told.
+    /// The largest labels that other systems' clients were told.
     package static let clientLabels = "labels.json"
     static let packingLock = "packing"
-    /// Room for pointers and notes on a full disk.
+    /// Space for pointers and notes on a full disk.
     static let reserve = "reserve"
     static let packingPrefix = "work-"
 
-    /// The place of a file that never changes.
-    /// - Parameter epoch: that in which it was written; deltas are all of the first.
+    /// - Parameter epoch: that in which the file was written; deltas are all of the first.
     package static func path(
         _ kind: OriginKey.Kind, _ address: ObjectID, in epoch: Int64 = 0
     ) -> String {
@@ -95,10 +92,9 @@ package enum OriginLayout {
         }
     }
 
-    /// All files of a kind in an epoch: `[e/<epoch>/]objects/`.
     static func prefix(_ name: String, in epoch: Int64) -> String { "\(root(epoch))\(name)/" }
 
-    /// The epoch of a path, and the rest of it; `nil` for an epoch that nobody writes.
+    /// Splits a path after its epoch; `nil` for an epoch that nobody writes.
     package static func epoch(of path: String) -> (epoch: Int64, path: String)? {
         guard path.hasPrefix("\(epochs)/") else { return (0, path) }
         let parts = path.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
@@ -107,84 +103,71 @@ package enum OriginLayout {
         return (epoch, String(parts[2]))
     }
 
-    /// What was written in an epoch stands below this; that of epoch 0 in the origin itself.
     private static func root(_ epoch: Int64) -> String {
         epoch == 0 ? "" : "\(epochs)/\(epoch)/"
     }
 
-    /// The place of a manifest if only its version is known: `manifests/<version>.json`.
-    ///
-    /// No character of a version's name needs escaping in a URL path.
+    /// `manifests/<version>.json`, if only the version is known; no character of its name needs escaping in a URL path.
     static func manifest(named version: VersionName) -> String {
         "\(manifests)/\(version)\(suffix)"
     }
 
-    /// The place of what the operator has set for a system: `for/<system>/config.json`.
     package static func clientConfiguration(of system: String) -> String {
         "\(clients)/\(system)/\(clientConfiguration)"
     }
 
-    /// The place of what a channel has offered to a system's clients: `for/<system>/<channel>.json`.
     package static func clientHistory(of channel: ChannelName, _ system: String) -> String {
         "\(clients)/\(system)/\(pointerFile(channel))"
     }
 
-    /// Whether the history of a channel would stand where the configuration does.
+    /// Whether a channel's history would overwrite the configuration.
     package static func isConfiguration(historyOf channel: ChannelName) -> Bool {
         pointerFile(channel) == clientConfiguration
     }
 
-    /// The channel whose history a file in `for/<system>/` is; `nil` if it is none's.
+    /// The channel of a history file in `for/<system>/`; `nil` for other files.
     package static func channel(ofHistoryFile name: String) -> ChannelName? {
         name == clientConfiguration ? nil : channel(ofPointerFile: name)
     }
 
-    /// The place of a document: `for/<system>/documents/<address>`.
     package static func clientDocument(
         _ address: ObjectID, of system: String, in epoch: Int64 = 0
     ) -> String {
         path(.document(of: ToldSystem(known: system)), address, in: epoch)
     }
 
-    /// The place of the pointer of a channel: `channels/<name>.json`.
     package static func pointer(_ channel: ChannelName) -> String {
         "\(channels)/\(pointerFile(channel))"
     }
 
-    /// The place of the file that says whose signatures count: `trust/<version>.json`.
     package static func trust(_ version: Int64) -> String { "\(trust)/\(version)\(suffix)" }
 
-    /// The version of the trust that stands at a path; `nil` if it is none's.
     static func trustVersion(of path: String) -> Int64? {
         let digits = path.dropFirst(trust.utf8.count + 1).dropLast(suffix.utf8.count)
         guard let version = Int64(digits), version > 0, trust(version) == path else { return nil }
         return version
     }
 
-    /// Whether a path is that of a version of the trust.
     static func isTrust(_ path: String) -> Bool { trustVersion(of: path) != nil }
 
-    /// The place of an entry of the log: `log/<10 digits>.json`.
     static func logEntry(_ number: Int64) -> String {
         let digits = String(number)
         return
             "\(log)/\(String(repeating: "0", count: max(0, 10 - digits.utf8.count)))\(digits)\(suffix)"
     }
 
-    /// What says in a directory that its origin is in a bucket: nobody publishes there.
+    /// Shows in a directory that its origin is in a bucket, so that nobody publishes there.
     package static let logMark = logEntry(1)
 
-    /// The number of an entry; `nil` for a path that is none's.
     static func number(ofLogEntry path: String) -> Int64? {
         let digits = path.dropFirst(log.utf8.count + 1).dropLast(suffix.utf8.count)
         guard let number = Int64(digits), number > 0, logEntry(number) == path else { return nil }
         return number
     }
 
-    /// Scratch for looking what a store can do: `probe/<32 digits>`.
     static func probe(_ token: String) -> String { "\(probe)/\(token)" }
 
-    /// Whether a path is that of such scratch; others beside it are somebody else's files.
+    /// Whether a path is that of a probe's file; others beside it are not castree's.
     static func isProbe(_ path: String) -> Bool {
         guard path.hasPrefix("\(probe)/") else { return false }
         let token = path.utf8.dropFirst(probe.utf8.count + 1)
@@ -195,8 +178,8 @@ package enum OriginLayout {
             }
     }
 
-    /// Whether a directory that cannot be read is not castree's, such as those in which a file system keeps snapshots and
-    /// lost files; says so then.
+    /// Reports an unreadable directory that is not castree's, such as a file system's snapshots or lost files.
+    /// - Returns: `false` for a directory of castree's.
     static func passes(
         over directory: String, _ error: StoreError, _ notice: (String) -> Void
     ) -> Bool {
@@ -211,7 +194,7 @@ package enum OriginLayout {
         return true
     }
 
-    /// Whether an origin there would stand inside another one: `…/e/<epoch>`, `…/channels`.
+    /// Whether an origin there would be inside another one: `…/e/<epoch>`, `…/channels`.
     package static func isInsideOrigin(_ prefix: String) -> Bool {
         let parts = prefix.split(separator: "/").map(String.init)
         if parts.last == channels { return true }
@@ -219,7 +202,7 @@ package enum OriginLayout {
             && parts[parts.count - 1].allSatisfy(\.isNumber)
     }
 
-    /// Whether a path below an origin is of another one at `e/<epoch>`: no epoch has a log, pointers or a marker.
+    /// Whether a path belongs to another origin at `e/<epoch>`: no epoch has a log, pointers or a marker.
     static func isOfInnerOrigin(_ path: String) -> Bool {
         guard let (epoch, rest) = epoch(of: path), epoch > 0 else { return false }
         return rest == marker || rest.hasPrefix("\(log)/") || rest.hasPrefix(channels)
@@ -231,7 +214,6 @@ package enum OriginLayout {
         "\(address).from.\(base)\(suffix)"
     }
 
-    /// What the name of a file in `manifests/` spells; `nil` if it is not a delta's.
     static func delta(ofFile name: String) -> (manifest: ObjectID, base: ObjectID)? {
         guard name.utf8.count == 64 + 6 + 64 + suffix.utf8.count, name.hasSuffix(suffix),
             let manifest = ObjectID(String(name.prefix(64))),
@@ -243,22 +225,19 @@ package enum OriginLayout {
 
     static func pointerFile(_ channel: ChannelName) -> String { channel.description + suffix }
 
-    /// The address that the name of a file in `manifests/` spells; `nil` if it is not a manifest's.
     static func address(ofManifestFile name: String) -> ObjectID? {
         guard name.utf8.count == 64 + suffix.utf8.count, name.hasSuffix(suffix) else { return nil }
         return ObjectID(String(name.dropLast(suffix.count)))
     }
 
-    /// The channel whose pointer stands at a path; `nil` if it is none's.
     package static func channel(ofPointer path: String) -> ChannelName? {
         guard path.hasPrefix("\(channels)/") else { return nil }
         return channel(ofPointerFile: String(path.dropFirst(channels.count + 1)))
     }
 
-    /// The channel that the name of a file in `channels/` spells; `nil` if it is not a pointer's.
     static func channel(ofPointerFile name: String) -> ChannelName? {
         guard name.hasSuffix(suffix) else { return nil }
-        // A name that breaks the rules is somebody else's file.
+        // A file with an invalid name is not castree's.
         return try? ChannelName(String(name.dropLast(suffix.count)))
     }
 }

@@ -2,16 +2,15 @@ package import CASStore
 package import S3
 import Storage
 
-/// Where an origin is.
 package enum OriginLocation: Sendable, Hashable, CustomStringConvertible {
-    /// A directory of this machine, by its path.
+    /// A path on this machine.
     case directory(String)
-    /// A web server: an absolute `http` or `https` URL without a slash at its end.
+    /// An absolute `http` or `https` URL without a trailing slash.
     case web(String)
     /// A bucket, whose requests are signed.
     case bucket(BucketLocation)
 
-    /// The URL or path of something inside, from its path in ``OriginLayout``.
+    /// The URL or path of a file, from its path in ``OriginLayout``.
     package func appending(_ path: String) -> String {
         switch self {
         case .directory(let directory):
@@ -21,13 +20,13 @@ package enum OriginLocation: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// What came in place of a file: from a directory nobody answers.
+    /// Says what came in place of a file; a directory has no server that answers.
     func answer(_ status: Int) -> String {
         if case .directory = self, status == 404 { return "is not there" }
         return "answered \(status)"
     }
 
-    /// What to try where no release is: the usual slips.
+    /// Suggests what to try if there is no release, for the usual mistakes.
     package var advice: String {
         switch self {
         case .directory(let path):
@@ -48,7 +47,7 @@ package enum OriginLocation: Sendable, Hashable, CustomStringConvertible {
         return "check the URL"
     }
 
-    /// The path, or the URL without user and password: for messages, and for what is kept of an origin.
+    /// The path, or the URL without user and password, for messages and stored records of an origin.
     package var description: String {
         switch self {
         case .directory(let directory): return directory
@@ -66,21 +65,18 @@ package enum OriginLocation: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// What a user wrote to name an origin: where it is, and the channel if the text names one.
+/// A user's reference to an origin, which may name a channel.
 package struct OriginReference: Sendable, Hashable {
-    /// Where the origin is.
     package var location: OriginLocation
     /// The channel, if the text is the URL or path of a pointer (`…/channels/beta.json`).
     package var channel: ChannelName?
 
     /// Reads a path, a `file:` URL (RFC 8089), an `http` or `https` URL, or `s3://BUCKET/PREFIX`.
-    ///
-    /// - Throws: `.badOrigin` with what is wrong; `.badChannelName` if it is the pointer of an
-    ///   impossible channel.
+    /// - Throws: `.badOrigin` with what is wrong; `.badChannelName` if it is the pointer of an impossible channel.
     package init(parsing text: String) throws(StoreError) {
         if BucketLocation.isOne(text) {
             var bucket = try BucketLocation(parsing: text)
-            // As below a URL: a slash before it, since the prefix may be all of the path.
+            // With a slash as in a URL, since the prefix may be the whole path.
             (bucket.prefix, channel) = try Self.splitPointer("/" + bucket.prefix)
             while bucket.prefix.hasPrefix("/") { bucket.prefix.removeFirst() }
             location = .bucket(bucket)
@@ -95,7 +91,7 @@ package struct OriginReference: Sendable, Hashable {
         let (scheme, rest) = Self.split(path)
         switch scheme?.lowercased() {
         case nil:
-            // A name and a password are no part of a path, so their address has lost its scheme.
+            // A path with a user name and password is a URL without its scheme.
             if !path.hasPrefix("/") || path.hasPrefix("//"), !path.hasPrefix("."),
                 withoutCredentials(path, mark: nil) != path
             {
@@ -151,7 +147,7 @@ package struct OriginReference: Sendable, Hashable {
         guard rest.hasPrefix("//"), !authority.isEmpty, authority.last != 64 else {
             throw refuse(text, "it has no host")
         }
-        // What follows the last colon outside of brackets is the port (RFC 3986, section 3.2.3).
+        // After the last colon outside of brackets comes the port (RFC 3986, section 3.2.3).
         let host = authority[
             (authority.lastIndex(of: 64).map(authority.index(after:)) ?? authority.startIndex)...]
         if let colon = host.lastIndex(of: 58), host.last != 93,

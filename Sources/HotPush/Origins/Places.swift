@@ -2,31 +2,28 @@ package import CASStore
 import StrictJSON
 package import VersionTree
 
-/// In which epochs the objects of a manifest stand, where many machines publish to one origin.
+/// The epochs of a manifest's objects, if many machines publish to one origin.
 ///
-/// A value: for each object, by its number (the rank of its address among the distinct addresses of the manifest's
-/// entries, sorted), the epoch in which it was written. Immutable as a file, and named by the SHA-256 of its bytes:
-/// `e/<epoch>/places/<address>.json`. A release without one has all its objects in its own epoch.
+/// An object's number is the rank of its address among the manifest's distinct addresses. As a file, the places are
+/// immutable and named by the SHA-256 of their bytes: `e/<epoch>/places/<address>.json`. A release without them has
+/// all objects in its own epoch.
 package struct Places: Sendable, Hashable {
     static let formatVersion: Int64 = 1
     package static let byteCountMax: Int64 = 4 << 20
     static let depthMax = 8
 
-    /// The epoch of each run of neighbours; two runs in a row have different ones.
+    /// The epoch of each run of neighbours; adjacent runs differ.
     private(set) var epochs: [Int64] = []
     /// The number after the last object of each run.
     private(set) var ends: [Int] = []
 
-    /// Makes places of objects in the order of their numbers.
-    /// - Parameter epochs: for each object the epoch in which it stands.
+    /// - Parameter epochs: each object's epoch, in the order of numbers.
     package init(_ epochs: some Sequence<Int64>) {
         for epoch in epochs { append(1, in: epoch) }
     }
 
-    /// No objects.
     init() {}
 
-    /// Adds objects that follow those before.
     mutating func append(_ count: Int, in epoch: Int64) {
         let end = self.count + count
         if epochs.last == epoch {
@@ -45,15 +42,12 @@ package struct Places: Sendable, Hashable {
         epochs[ends.firstPosition { $0 <= number }]
     }
 
-    /// Whether a release of that epoch needs them: some object stands in another one.
+    /// Whether a release of that epoch needs them, as some object is in another one.
     package func areNeeded(in epoch: Int64) -> Bool { epochs.contains { $0 != epoch } }
 }
 
 extension Places {
-    /// The bytes of the file.
-    ///
-    /// A reader refuses more than ``byteCountMax``. Where there are so many runs, the publisher writes objects again in
-    /// the newest epoch.
+    /// The bytes of the file; the publisher keeps within ``byteCountMax`` by writing objects again in the newest epoch.
     package func serialized() -> [UInt8] {
         JSONWriter.document { writer in
             writer.member("castreePlaces", Self.formatVersion)
@@ -66,13 +60,11 @@ extension Places {
         } + [10]
     }
 
-    /// Reads what a release names.
-    ///
+    /// Reads the places that a release names.
     /// - Parameters:
     ///   - published: the release's version.
     ///   - count: the number of distinct addresses in its manifest.
-    /// - Throws: `.damagedOrigin` with what is wrong; also for other bytes than the address says, and for a newer
-    ///   format.
+    /// - Throws: `.damagedOrigin` with what is wrong; also for bytes that do not match the address, and a newer format.
     package init(
         _ bytes: [UInt8], of published: PublishedVersion, count: Int
     ) throws(StoreError) {
@@ -81,9 +73,8 @@ extension Places {
             upTo: published.epoch, count: count)
     }
 
-    /// Reads where the twins stand that the facts of a release name.
-    ///
-    /// - Parameter count: the number of distinct addresses of these twins.
+    /// Reads the places of a release's deflated copies.
+    /// - Parameter count: the number of distinct addresses of these copies.
     /// - Throws: as ``init(_:of:count:)``.
     package init(
         _ bytes: [UInt8], ofTwinsOf version: VersionName, _ facts: PublishedFacts, count: Int
@@ -113,8 +104,7 @@ extension Places {
             "the places of \(what) are refused: \(end); publish the version again")
     }
 
-    /// Reads places, which may come from anywhere: takes as much memory as they have runs.
-    ///
+    /// Reads untrusted places, in memory proportional to the number of runs.
     /// - Parameters:
     ///   - count: how many objects there are.
     ///   - epochMax: the epoch of the release.
@@ -174,14 +164,13 @@ extension Places {
 }
 
 extension Places {
-    /// Places of at most so many bytes, with as few objects moved to the newest epoch as it takes, or nearly so.
-    ///
+    /// Places within a size, with nearly as few objects moved to the newest epoch as possible.
     /// - Parameter newest: not less than any epoch of these.
     func bounded(by byteCountMax: Int64, newest: Int64) -> Places {
         if serialized().count <= byteCountMax { return self }
         var best = Places()
         best.append(count, in: newest)
-        // What a run may cost, in objects: the higher, the fewer runs stay. One run is left where it is dearer than all.
+        // Searches for the price of a run, in objects: a higher price leaves fewer runs, and the highest leaves one.
         var (low, high) = (0.0, Double(count) + 1)
         for _ in 0..<40 {
             let price = (low + high) / 2
@@ -196,9 +185,9 @@ extension Places {
         return best
     }
 
-    /// The places for which moved objects and runs together cost least.
+    /// The places with the least total cost of moved objects and runs.
     private func cheapest(newest: Int64, price: Double) -> Places {
-        // What the runs so far cost if the last one stays, or is moved; and whether the one before it was moved then.
+        // The cost so far if the last run stays, or is moved; and whether the run before it was moved in that case.
         var (stays, moves) = (0.0, 0.0)
         var wasMoved: [(ifStays: Bool, ifMoves: Bool)] = []
         wasMoved.reserveCapacity(ends.count)

@@ -1,16 +1,14 @@
 import CASStore
 import StrictJSON
 
-/// The signature of one key, in a pointer or in what says whose signatures count.
+/// The signature of one key in a pointer or a trust file.
 package struct PointerSignature: Sendable, Hashable {
-    /// So many keys sign one file at the most.
     package static let countMax = 8
-    /// The bytes of a signature by Ed25519 (RFC 8032, section 5.1.6).
+    /// The size of an Ed25519 signature (RFC 8032, section 5.1.6).
     static let byteCount = 64
 
     /// The id of the key (``VerificationKey/id``).
     package let key: String
-    /// Its 64 bytes.
     package let signature: [UInt8]
 
     package init(key: String, signature: [UInt8]) {
@@ -20,7 +18,7 @@ package struct PointerSignature: Sendable, Hashable {
 }
 
 extension [PointerSignature] {
-    /// The signatures of a list, in its order: `[{"key":"…","signature":"…"}]`.
+    /// The list in its order: `[{"key":"…","signature":"…"}]`.
     var document: JSONValue {
         .array(
             map {
@@ -28,9 +26,9 @@ extension [PointerSignature] {
             })
     }
 
-    /// Reads the signatures that a file must have if it has the field at all.
+    /// Reads a list of signatures, which is not empty if the field is present.
     ///
-    /// Nobody signs the signatures: only one spelling of them is read, so that nothing can be added.
+    /// Only one spelling is read, so that nothing can be added: nobody signs the signatures.
     init(_ fields: inout FieldReader) throws(PointerProblem) {
         let values = try fields.array("signatures")
         guard 1...PointerSignature.countMax ~= values.count else {
@@ -58,9 +56,8 @@ extension [PointerSignature] {
     }
 }
 
-/// What is signed of a pointer and by whom, in whatever format the pointer is.
+/// The signatures of a pointer of any format, and the bytes that they sign.
 struct PointerSeal: Sendable {
-    /// The id of the origin.
     let origin: String?
     let signedBytes: [UInt8]
     let signatures: [PointerSignature]
@@ -73,11 +70,11 @@ extension ChannelPointer {
 }
 
 extension PointerSeal {
-    /// Reads it from a pointer that may be newer than this castree; `nil` if none is there.
+    /// Reads the seal of a pointer that may be newer than this castree; `nil` if there is none.
     init?(_ pointer: JSONValue) {
         guard let members = pointer.asObject else { return nil }
         var fields = FieldReader(members, place: "the pointer")
-        // What has no signatures, or others than castree writes, proves nothing.
+        // Missing signatures, or those in another spelling, prove nothing.
         guard let signatures = try? [PointerSignature](&fields) else { return nil }
         self.init(
             origin: pointer["origin"]?.asString,

@@ -1,11 +1,10 @@
-/// The name of another system whose clients update from an origin, as it stands in paths: HotPush knows none of them.
+/// The name in paths of another system whose clients update from an origin; HotPush itself knows none of them.
 package struct ToldSystem: Sendable, Hashable, Comparable, CustomStringConvertible {
-    /// An origin has at most so many.
     static let countMax = 16
 
     package let description: String
 
-    /// - Returns: `nil` for what is no such name: 1 to 32 of `a–z 0–9 -`.
+    /// Returns `nil` unless the name has 1 to 32 of `a–z 0–9 -`.
     package init?(_ name: String) {
         guard 1...32 ~= name.utf8.count,
             name.utf8.allSatisfy({
@@ -16,7 +15,6 @@ package struct ToldSystem: Sendable, Hashable, Comparable, CustomStringConvertib
         description = name
     }
 
-    /// One that is known to be a name.
     package init(known name: String) { description = name }
 
     package static func < (left: Self, right: Self) -> Bool { left.description < right.description }

@@ -1,13 +1,12 @@
 import CASStore
 import Synchronization
 
-/// A sample of what some content consists of: the smallest hashes of its windows of 24 bytes.
+/// A sample of some content: the smallest hashes of its windows of 24 bytes.
 ///
-/// Contents that have much in common have many hashes in common, wherever the common bytes stand and whatever the
-/// files are called. A hash is in every sketch whose content has that window and whose ``bound`` is above it, so
-/// sketches of any two contents are comparable below the smaller bound.
+/// Contents with common bytes have common hashes, wherever these bytes are and whatever the files are called. A hash is
+/// in every sketch with that window and a higher ``bound``, so two sketches are comparable below the smaller bound.
 struct ContentSketch: Sendable, Hashable {
-    /// The hashes, ascending, each once.
+    /// Ascending and distinct.
     var hashes: [UInt64]
     /// Every hash of the content below this one is among ``hashes``.
     var bound: UInt64
@@ -17,7 +16,6 @@ struct ContentSketch: Sendable, Hashable {
     /// Contents below this size are sampled more densely.
     private static let smallByteCount = 8 << 10
 
-    /// Makes the sketch of content that is all in memory.
     /// - Parameter limit: the most hashes to keep.
     init(of content: UnsafeRawBufferPointer, limit: Int = ContentSketch.hashCountMax) {
         // One hash in 16 of small contents, else one in 128.
@@ -44,7 +42,6 @@ struct ContentSketch: Sendable, Hashable {
         return shorter
     }
 
-    /// How many of the hashes are below a bound.
     func count(below bound: UInt64) -> Int {
         guard bound < self.bound else { return hashes.count }
         return hashes.firstPosition { $0 < bound }
@@ -64,13 +61,13 @@ struct ContentSketch: Sendable, Hashable {
         hashes.removeSubrange(count...)
     }
 
-    /// Rolls over the content: a polynomial in 2^64, then mixed, since its low bits know little.
+    /// A rolling polynomial in 2^64, mixed because its low bits vary little.
     @inline(__always)
     private static func forEachWindow(
         of content: UnsafeRawBufferPointer, _ body: (UInt64) -> Void
     ) {
         let factor: UInt64 = 0x9E37_79B9_7F4A_7C15
-        // What the byte that leaves the window has become by then.
+        // The weight of the byte that leaves the window.
         var leaving: UInt64 = 1
         for _ in 0..<windowByteCount { leaving = leaving &* factor }
         var state: UInt64 = 0
@@ -90,18 +87,17 @@ struct ContentSketch: Sendable, Hashable {
     }
 }
 
-/// Finds, among the objects of a content, the one that has most in common with another object.
+/// Finds the object of a content that has most in common with another object.
 struct SketchIndex: Sendable {
     private let objects: [Reference]
     private let bounds: [UInt64]
-    /// The hashes of all sketches, ascending, and beside each the position of its object.
+    /// The hashes of all sketches, ascending, each with the position of its object.
     private let hashes: [UInt64]
     private let owners: [UInt32]
 
-    /// A hash that more objects than this have says nothing about any of them.
+    /// A hash in more objects than this says nothing about any of them.
     private static let ownerCountMax = 256
 
-    /// - Parameter sketches: those of the objects, in their order.
     init(_ objects: [Reference], _ sketches: [ContentSketch]) {
         self.objects = objects
         bounds = sketches.map(\.bound)
@@ -115,8 +111,7 @@ struct SketchIndex: Sendable {
         owners = pairs.map(\.owner)
     }
 
-    /// The object that has most in common with another one, and at least a twentieth of it; `nil` if there is none.
-    ///
+    /// The object that shares most with another one, and at least a twentieth of it; `nil` for none.
     /// - Parameter isAllowed: whether an object may be the base at all.
     func base(
         of object: Reference, _ sketch: ContentSketch, where isAllowed: (Reference) -> Bool
@@ -137,7 +132,7 @@ struct SketchIndex: Sendable {
             let candidate = objects[Int(owner)]
             let bound = min(bounds[Int(owner)], sketch.bound)
             guard count * 20 >= sketch.count(below: bound), isAllowed(candidate) else { continue }
-            // What they would have in common if all hashes had been kept.
+            // The estimate for all hashes rather than the sampled ones.
             let common = Double(count) / Double(bound)
             guard let before = best else {
                 best = (candidate, common)
@@ -157,17 +152,16 @@ struct SketchIndex: Sendable {
 typealias ObjectSketches = [ObjectID: ContentSketch]
 
 extension ObjectSketches {
-    /// The most hashes of all sketches of a content together; of contents with very many objects fewer are kept of each.
+    /// The most hashes of a content's sketches together; a content with very many objects has fewer for each.
     private static var hashCountMax: Int { 2 << 20 }
     private static var hashCountMin: Int { 8 }
 
-    /// The most hashes of each sketch, where a content has so many objects.
     static func limit(objectCount: Int) -> Int {
         let share = hashCountMax / Swift.max(objectCount, 1)
         return Swift.min(Swift.max(share, hashCountMin), ContentSketch.hashCountMax)
     }
 
-    /// Makes those that are not there yet, on all processors.
+    /// Makes the missing sketches on all processors.
     /// - Parameter byteCountMax: objects above this size get none.
     /// - Returns: the objects that cannot be read.
     mutating func add(

@@ -10,14 +10,14 @@ final class FrameMaking: Sendable {
     let progress: PackingProgress
     let largeByteCount: Int64
 
-    /// Frames with their contents, prefixes and compressors have this much memory together.
+    /// The memory for all frames in progress: contents, prefixes and compressors.
     static let memoryByteCountMax = 224 << 20
-    /// An encoder that has taken more is not kept for the next frame: the others need the memory.
+    /// A larger encoder is not kept for the next frame, because the others need the memory.
     private static let keptEncoderByteCount = 8 << 20
-    /// What is compressed between two looks for an interruption, where content comes piece by piece.
+    /// How much streamed content is compressed between two checks for an interruption.
     private static let stepByteCount = 128 << 10
 
-    /// - Parameter largeByteCount: frames with more content are made piece by piece.
+    /// - Parameter largeByteCount: frames with more content are streamed.
     init(
         _ source: PackSource, _ frames: FrameStore, _ shares: MemoryShares,
         _ progress: PackingProgress, largeByteCount: Int64
@@ -29,8 +29,8 @@ final class FrameMaking: Sendable {
         self.largeByteCount = largeByteCount
     }
 
-    /// The sizes of frames, compressed now or kept; 0 for one that would have more bytes than its limit.
-    /// - Parameter limits: the most bytes that a frame may have to be worth it.
+    /// The sizes of frames, compressed now or kept; 0 if larger than the limit.
+    /// - Parameter limits: the largest size at which a frame is worth it.
     func sizes(
         of limits: [FrameRecipe: Int64]
     ) throws(StoreError) -> [FrameRecipe: Int64] {
@@ -50,7 +50,7 @@ final class FrameMaking: Sendable {
         return sizes.merging(made) { $1 }
     }
 
-    /// The sizes of the frames that are kept, among these; nothing is compressed.
+    /// Compresses nothing.
     func keptSizes(
         of recipes: some Sequence<FrameRecipe>
     ) throws(StoreError) -> [FrameRecipe: Int64] {
@@ -108,7 +108,7 @@ final class FrameMaking: Sendable {
     private func makeWhole(
         _ recipe: FrameRecipe, _ name: ObjectID, _ limit: Int64, _ encoder: ZstdEncoder
     ) throws(StoreError) -> Int64 {
-        // A base that cannot be read only costs bytes; whether it can be next time is not known.
+        // An unreadable base only costs bytes, and may be readable next time.
         guard let prefix = try bytes(recipe.bases) else { return 0 }
         guard let content = try bytes(recipe.objects) else {
             throw source.missing(recipe.objects)
@@ -149,7 +149,7 @@ final class FrameMaking: Sendable {
         }
     }
 
-    /// The bytes of objects, one after the other; `nil` if one cannot be read.
+    /// The concatenated bytes of objects; `nil` if one cannot be read.
     private func bytes(_ objects: [Reference]) throws(StoreError) -> [UInt8]? {
         var bytes: [UInt8] = []
         for object in objects {
@@ -162,15 +162,13 @@ final class FrameMaking: Sendable {
 }
 
 extension FrameRecipe {
-    /// What compressing takes, in bytes to be looked at.
     var effort: Int64 { contentByteCount + prefixByteCount }
 
-    /// Whether libzstd may take so long, in one call, that an interruption must not wait for it: at level 19 a prefix of
-    /// 1 MB takes seconds.
+    /// Whether one call of libzstd may delay an interruption: at level 19, a prefix of 1 MB takes seconds.
     var takesLong: Bool { effort >= (level < 10 ? 16 << 20 : 256 << 10) }
 }
 
-/// The memory that workers may use together: each waits for its share, in the order in which they came.
+/// The memory shared by workers, each of which waits for its share in the order of arrival.
 final class MemoryShares: Sendable {
     private struct State {
         var free: Int
@@ -186,7 +184,7 @@ final class MemoryShares: Sendable {
         state = Mutex(State(free: byteCount))
     }
 
-    /// Calls `body` when so much memory is free; who needs more than there is at all waits until all is free.
+    /// Calls `body` when this much memory is free; a request for more than the total waits until all is free.
     /// - Throws: `.interrupted`; what `body` throws.
     func with<R>(
         _ byteCount: Int, unless isInterrupted: () -> Bool, _ body: () throws(StoreError) -> R
@@ -204,7 +202,7 @@ final class MemoryShares: Sendable {
                 return true
             }
             if isServed { break }
-            // The others go on to be interrupted themselves.
+            // The others continue until they notice the interruption themselves.
             if isInterrupted() {
                 state.withLock { $0.served = max($0.served, ticket + 1) }
                 throw .packingInterrupted
@@ -216,16 +214,15 @@ final class MemoryShares: Sendable {
     }
 }
 
-/// Work that nobody can stop in its middle, such as one call of libzstd: whoever waits for it need not.
+/// Work that cannot be stopped, such as one call of libzstd, but need not be waited for.
 enum UnstoppableWork {
     private final class Outcome<R: Sendable>: Sendable {
         let result = Mutex<Result<R, StoreError>?>(nil)
     }
 
-    /// Does the work on a thread of its own, and waits for it.
-    ///
-    /// - Throws: `.interrupted`, within a few milliseconds: the work then goes on to its end, and nobody hears of it;
-    ///   what `body` throws.
+    /// Runs the work on its own thread, and waits for it.
+    /// - Throws: `.interrupted`, within a few milliseconds, while the abandoned work continues to its end; what
+    ///   `body` throws.
     static func run<R: Sendable>(
         unless isInterrupted: () -> Bool,
         _ body: @escaping @Sendable () throws(StoreError) -> R

@@ -1,27 +1,24 @@
 import CASStore
 import Synchronization
 
-/// The frames that are kept in `.publish/frames/`, so that a release compresses only what is new.
+/// The frames kept in `.publish/frames/`, so that a release compresses only what is new.
 ///
-/// Derived: a frame that is damaged, missing or cannot be read is made again. A file has the bytes of its frame and their
-/// fingerprint; an empty frame says that compressing is not worth it. Never synced. What cannot be kept there is in the
-/// directory of the work until that ends.
+/// They are derived and never synced: a damaged, missing or unreadable frame is made again. A file has a frame and
+/// its fingerprint; an empty frame says that compression is not worth it. Frames that cannot be kept stay in the
+/// directory of the work until it ends.
 final class FrameStore: Sendable {
     let fileSystem: any FileSystem
-    /// `nil` if something else stands in its place, or it may not be used.
+    /// `nil` if something else is in its place, or it is inaccessible.
     private let frames: OpenedDirectory?
-    /// The directory of the work.
     let work: Int32
-    /// What the directory is called, for people.
     private let place: PackingPlace.Name
     private let notice: @Sendable (String) -> Void
     private let hasTold = Mutex(false)
-    /// The frames that are in the directory of the work.
     private let unkept = Mutex<Set<ObjectID>>([])
 
     private static let fingerprintByteCount = 16
 
-    /// - Parameter notice: hears, once, that nothing can be kept.
+    /// - Parameter notice: told once that nothing can be kept.
     init(
         in place: PackingPlace, notice: @escaping @Sendable (String) -> Void
     ) throws(StoreError) {
@@ -45,7 +42,6 @@ final class FrameStore: Sendable {
         return try OpenedDirectory.open(publishing, OriginLayout.frames, fileSystem)
     }
 
-    /// Goes on without them where they cannot be kept: they can be made again.
     private func tell(_ error: StoreError) {
         let isNews = hasTold.withLock { hasTold in
             defer { hasTold = true }
@@ -57,7 +53,7 @@ final class FrameStore: Sendable {
                 + "made without it, and the next ones take longer; delete it, it is only a cache")
     }
 
-    /// The size of a frame that is kept and whole; 0 if it is not worth it; `nil` if it is not there.
+    /// The size of a frame that is kept and whole; 0 if it is not worth it; `nil` if it is missing.
     func byteCount(
         of name: ObjectID, buffer: UnsafeMutableRawBufferPointer
     ) throws(StoreError) -> Int64? {
@@ -89,9 +85,9 @@ final class FrameStore: Sendable {
         }
     }
 
-    /// Keeps a frame that comes piece by piece; an empty one if it has more bytes than it is worth.
+    /// Keeps a streamed frame, or an empty one if it exceeds the limit.
     /// - Parameter makeFrame: calls its argument with the pieces.
-    /// - Returns: the size of what is kept.
+    /// - Returns: the size of the kept frame.
     func keep(
         as name: ObjectID, limit: Int64,
         _ makeFrame: (
@@ -114,7 +110,6 @@ final class FrameStore: Sendable {
         return 0
     }
 
-    /// Calls `body` with the bytes of a frame, piece by piece.
     func forEachPiece(
         of name: ObjectID, _ byteCount: Int64, buffer: UnsafeMutableRawBufferPointer,
         _ body: (UnsafeRawBufferPointer) throws(StoreError) -> Void
@@ -127,7 +122,6 @@ final class FrameStore: Sendable {
         try forEachPiece(of: file.raw, byteCount, buffer, body)
     }
 
-    /// The place of a frame in the directory of the work.
     private static func unkept(_ name: ObjectID) -> String { "unkept-\(name)" }
 
     /// - Parameter body: writes the frame; nothing is kept if it returns `nil`.
@@ -139,7 +133,7 @@ final class FrameStore: Sendable {
         guard let fingerprint = try body(file.raw) else {
             return try fileSystem.remove(work, aside, directory: false)
         }
-        // Behind the frame, whose fingerprint is known only at its end.
+        // The fingerprint follows the frame, because it is known only at the end.
         try fileSystem.write(file.raw, fingerprint.withBytes { Array($0) })
         if let frames {
             do throws(StoreError) {

@@ -3,26 +3,24 @@ import StrictJSON
 import VersionTree
 import Zstandard
 
-/// Which frames a pack has, before any is compressed: a value.
-///
-/// A frame whose prefix turns out to be of little use is taken without it.
+/// The frames of a pack before any is compressed; one whose prefix turns out to save little is used without it.
 struct PackDesign: Sendable {
-    /// The content from which the pack leads; `nil` for a pack of everything.
+    /// The content from which the pack leads; `nil` for a full pack.
     let base: PackedContent?
-    /// The frames; the first is the manifest's.
+    /// The first is the manifest's.
     let frames: [FrameRecipe]
 
-    /// An object of this size, made from a base, has a frame of its own.
+    /// An object of this size with a base has its own frame.
     private static let aloneByteCount: Int64 = 64 << 10
-    /// The most bytes of objects that share a frame and are made from bases.
+    /// The most bytes of objects with bases that share a frame.
     private static let sharedByteCountMax: Int64 = 512 << 10
-    /// The most bytes of the bases of frames that several objects share, with these.
+    /// The most bytes of these objects' bases.
     private static let jointByteCountMax = PackLimits.jointBaseByteCountMax
-    /// The most bytes of a base, for each byte of the object that is made from it: more cost more time than they save.
+    /// The largest base in relation to the object: a larger one costs more time than it saves.
     private static let baseRatioMax: Int64 = 8
     private static let baseByteCountMin: Int64 = 1 << 20
 
-    /// A pack of everything.
+    /// A full pack.
     /// - Parameter manifest: the manifest, as if it were an object.
     init(wholeOf target: PackedContent, _ grouping: FrameGrouping, manifest: Reference, level: Int)
     {
@@ -33,10 +31,10 @@ struct PackDesign: Sendable {
             + FrameGrouping.frames(of: objects).map { FrameRecipe(objects: $0, level: level) }
     }
 
-    /// A pack of what another content lacks.
+    /// A pack of what a content needs beyond another one.
     /// - Parameters:
     ///   - prefix: the text that the manifest is compressed against; `nil` if it is too large for that.
-    ///   - chosen: the object of the base from which an object is best made, if it is of a certain size at most.
+    ///   - chosen: the best base of an object within a size.
     init(
         of target: PackedContent, from base: PackedContent, _ grouping: FrameGrouping,
         manifest: Reference, prefix: Reference?, _ options: PackOptions,
@@ -65,7 +63,6 @@ struct PackDesign: Sendable {
         let joint =
             changed.all
             + FrameGrouping.frames(of: fresh).map { FrameRecipe(objects: $0, level: level) }
-        // In the order of the objects that they begin with.
         var first: [Reference: FrameRecipe] = alone
         for frame in joint { if let object = frame.objects.first { first[object] = frame } }
         frames =
@@ -79,7 +76,6 @@ struct PackDesign: Sendable {
         return min(limit, PackLimits.baseByteCountMax)
     }
 
-    /// Small objects with bases, gathered into frames.
     private struct JointFrames {
         private let level: Int
         private var closed: [FrameRecipe] = []
@@ -117,7 +113,6 @@ struct PackDesign: Sendable {
 
 /// A content to which packs lead, or from which one leads.
 struct PackedContent: Sendable {
-    /// The name of a version that has it.
     let version: String
     let content: ObjectID
     let manifest: Manifest
@@ -131,7 +126,6 @@ struct PackedContent: Sendable {
     }
 }
 
-/// Which packs a publisher makes, and how.
 package struct PackOptions: Sendable, Hashable {
     /// When a release gets its packs.
     package enum Moment: Sendable, Hashable {
@@ -139,44 +133,39 @@ package struct PackOptions: Sendable, Hashable {
         case never
         /// Before it is offered.
         case before
-        /// After it is offered: where seconds count.
         case after
     }
 
-    /// When a release gets its packs.
     package var moment = Moment.before
-    /// The level of compression, from 1 (fast) to 19 (small).
+    /// From 1 (fast) to 19 (small).
     package var level = 19
-    /// How many of the contents that the channel offered last a pack leads from.
+    /// How many of the channel's latest contents get a pack that leads from them.
     package var contentCount = 4
-    /// The versions of the store that a pack leads from besides: what was shipped with an app.
+    /// Other versions of the store from which a pack leads, such as those shipped with an app.
     package var baseVersions: [String] = []
-    /// How many releases of a channel keep their packs.
     package var keptReleaseCount = 2
-    /// Whether objects of those contents that the store lacks are fetched from the bucket.
+    /// Whether to fetch objects of those contents from the bucket if the store does not have them.
     package var fetchesBases = false
-    /// Objects above this size have no prefix and are never in memory as a whole; tests lower it.
+    /// Larger objects have no prefix and are never in memory as a whole; tests lower it.
     var prefixedByteCountMax = PackLimits.baseByteCountMax
 
     package init() {}
 }
 
-/// Which objects share a frame, unless they are made from bases: all but large ones, since what they have in common is
-/// then sent once.
+/// Groups objects without bases into frames, so that what they have in common is sent once; large objects stay alone.
 ///
 /// Of 15,142 small files (34.8 MB), frames of 512 KiB without those above 64 KiB take 2.4 MB, frames of 2 MiB 0.95.
 struct FrameGrouping: Sendable {
-    /// An object of this size has a frame of its own.
+    /// An object of this size has its own frame.
     static let aloneByteCount: Int64 = 512 << 10
     /// The most bytes of objects that share a frame.
     static let byteCountMax: Int64 = 2 << 20
-    /// From here on a frame may end; see ``ends(after:)``.
+    /// The size from which a frame may end; see ``ends(after:)``.
     private static let byteCountMin: Int64 = 1536 << 10
 
-    /// The numbers of the objects, alike ones beside each other: sorted by extension, then path.
+    /// The numbers of the objects sorted by extension and path, so that similar ones are adjacent.
     let order: [UInt32]
 
-    /// - Parameter objects: those of the manifest.
     init(_ manifest: Manifest, _ objects: NumberedObjects) {
         var keys: [(suffix: [UInt8], path: [UInt8], number: UInt32)] = []
         keys.reserveCapacity(objects.count)
@@ -195,10 +184,9 @@ struct FrameGrouping: Sendable {
         order = keys.map(\.number)
     }
 
-    /// Divides objects, which are in their order, into frames; those are in the order of their first objects.
+    /// Divides ordered objects into frames, in the order of their first objects.
     static func frames(of objects: [Reference]) -> [[Reference]] {
         var frames: [[Reference]] = []
-        // Where the frame is to which objects are added.
         var open: Int?
         var byteCount: Int64 = 0
         for object in objects {
@@ -221,8 +209,8 @@ struct FrameGrouping: Sendable {
 
     /// Whether a frame that is large enough ends with this object.
     ///
-    /// The object alone decides, not where the frame began. So a small change leaves the frames behind it as they were
-    /// in the release before, and those need not be compressed again.
+    /// The object alone decides, not where the frame began. A small change thus leaves later frames as in the release
+    /// before, and they need not be compressed again.
     private static func ends(after object: Reference) -> Bool {
         object.address.withBytes { $0[31] } & 15 == 0
     }
@@ -234,15 +222,14 @@ struct FrameGrouping: Sendable {
     }
 }
 
-/// What a frame is made from: with the level and the version of libzstd, this decides its bytes.
+/// What a frame is made from, which decides its bytes together with the version of libzstd.
 struct FrameRecipe: Sendable, Hashable {
-    /// What comes out, in order.
+    /// The decoded objects, in order.
     var objects: [Reference]
-    /// The prefix, in order; empty for a frame that needs none.
+    /// The prefix, in order; empty for none.
     var bases: [Reference] = []
     var level: Int
 
-    /// The bytes that come out.
     var contentByteCount: Int64 { objects.reduce(0) { $0 + $1.byteCount } }
     var prefixByteCount: Int64 { bases.reduce(0) { $0 + $1.byteCount } }
 
@@ -252,13 +239,11 @@ struct FrameRecipe: Sendable, Hashable {
         return plain
     }
 
-    /// The codec that its bytes have, if they are worth it.
     var codec: PackCodec { bases.isEmpty ? .compressed : .prefixed }
 
-    /// From here on, repetitions are looked for all over a prefix and its content.
+    /// From this size on, repetitions are searched for across a whole prefix and its content.
     private static let longDistanceByteCount: Int64 = 4 << 20
 
-    /// How it is compressed.
     var settings: ZstdEncoder.Settings {
         let byteCount = contentByteCount + prefixByteCount
         // The least power of two that holds them: what decoders must be able to refer back to.
@@ -273,7 +258,6 @@ struct FrameRecipe: Sendable, Hashable {
     private static let prefixedWindowLogMax =
         (2 * PackLimits.baseByteCountMax).trailingZeroBitCount
 
-    /// Its name among the frames that are kept.
     func name() throws(StoreError) -> ObjectID {
         let document = JSONWriter.document { writer in
             writer.member("bases", bases) { writer, base in

@@ -2,13 +2,13 @@ import CASStore
 import VersionTree
 import Zstandard
 
-// Decodes a pack that has been written, and holds every object against its address.
+// Decodes a written pack and compares every object with its address.
 //
-// No pack gets its name before: what the disk or the compressor has spoilt reaches no device.
+// No pack gets its name before, so no device receives what the disk or the compressor has corrupted.
 extension FrameMaking {
     /// - Parameters:
     ///   - manifest: the manifest, as if it were an object.
-    ///   - prefix: the text that the manifest of packs from a content is compressed against.
+    ///   - prefix: the text against which the manifest is compressed in packs that lead from a content.
     /// - Throws: `.badPack`.
     func prove(
         _ staged: StagedPack, from base: PackedContent?, to target: PackedContent,
@@ -79,7 +79,6 @@ extension FrameMaking {
         }
     }
 
-    /// The frame of one object that is too large for the memory.
     private func checkLarge(
         _ object: Reference, _ frame: PackTable.Frame, in file: Int32, _ decoder: ZstdDecoder
     ) throws(StoreError) {

@@ -1,18 +1,18 @@
 import CASStore
 import VersionTree
 
-/// Reads what packs are made of: objects from a store or else from an origin, and texts that are at hand.
+/// Reads what packs are made of: objects of a store or else an origin, and texts in memory.
 ///
-/// All bytes that it returns match their addresses: a frame with a wrong prefix would be of use to nobody.
+/// All bytes that it returns match their addresses, because nobody could use a frame with a wrong prefix.
 final class PackSource: Sendable {
-    /// `nil` if only the origin is asked.
+    /// `nil` to read only the origin.
     private let store: Store?
     private let fileSystem: any FileSystem
-    /// The origin's `objects/`, or what was fetched of them; `nil` if there is none.
+    /// The origin's `objects/`, or what was fetched of them; `nil` for none.
     private let objects: OpenedDirectory?
-    /// Where an object is that is not here, for people.
+    /// Where a missing object was looked for, for people.
     let absence: String
-    /// What is no object: manifests, and the prefixes for them.
+    /// Manifests and their prefixes, which are no objects.
     private let texts: [ObjectID: [UInt8]]
 
     init(
@@ -27,12 +27,10 @@ final class PackSource: Sendable {
         self.texts = texts
     }
 
-    /// The same, with texts.
     func adding(_ texts: [ObjectID: [UInt8]]) -> PackSource {
         PackSource(store, origin: objects, fileSystem, absence: absence, texts: texts)
     }
 
-    /// The bytes of an object; `nil` if neither the store nor the origin has them.
     func read(_ object: Reference) throws(StoreError) -> [UInt8]? {
         if let text = texts[object.address] { return text }
         for place in Place.allCases {
@@ -45,9 +43,7 @@ final class PackSource: Sendable {
         return nil
     }
 
-    /// Calls `body` with the bytes of an object, piece by piece, in order.
-    ///
-    /// The caller holds them against the address.
+    /// Calls `body` with the pieces of an object, in order, without comparing them with the address.
     func forEachPiece(
         of object: Reference, buffer: UnsafeMutableRawBufferPointer,
         _ body: (UnsafeRawBufferPointer) throws(StoreError) -> Void
@@ -68,10 +64,10 @@ final class PackSource: Sendable {
         throw missing([object])
     }
 
-    /// The error for objects of which one cannot be read.
+    /// The error for several objects, one of which cannot be read.
     func missing(_ objects: [Reference]) -> StoreError {
         for object in objects {
-            // Whatever keeps it from being read, it is this one.
+            // Any error marks this object as the unreadable one.
             if (try? read(object)) ?? nil == nil { return missing(object.address) }
         }
         return missing(objects.first?.address ?? .zero)
@@ -83,21 +79,21 @@ final class PackSource: Sendable {
                 "object \(address) is \(absence); castree publish --verify repairs its version",
                 object: address)
         }
-        // Whatever keeps it from being looked at, it cannot be read.
+        // An object that cannot be examined cannot be read.
         let isThere = (try? store.contains(address)) ?? true
         return isThere ? store.touchedObject(address) : store.missingObject(address)
     }
 
     private enum Place: CaseIterable { case store, origin }
 
-    /// Whether the store's object is as castree wrote it: the origin may have what another program has changed here.
+    /// Whether the store's object is unaltered; otherwise the origin may have it.
     private func isRight(_ object: Reference, _ place: Place) throws(StoreError) -> Bool {
         guard let store, place == .store else { return true }
         return try store.objects.isRight(object.address, byteCount: object.byteCount) ?? false
     }
 
     private func open(_ address: ObjectID, _ place: Place) throws(StoreError) -> Descriptor? {
-        // Something else stands in its place: it is not here.
+        // Something else in its place means that the store does not have it.
         if place == .store {
             return try allowing(Self.saysItIsNone, try store?.objects.open(address))
         }

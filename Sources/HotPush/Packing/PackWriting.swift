@@ -1,28 +1,23 @@
 import CASStore
 import Zstandard
 
-/// A pack that is whole on the disk, under a name of the publisher's own.
+/// A complete pack on disk, under a temporary name.
 struct StagedPack: Sendable, Hashable {
-    /// Its name in the directory of the work.
     var name: String
-    /// What the delivery says of it.
     var pack: Delivery.Pack
 }
 
-/// A frame, and how its bytes are.
 struct ChosenFrame {
     var recipe: FrameRecipe
     var codec: PackCodec
     var byteCount: Int64
 }
 
-// Writes a pack from frames that are kept.
 extension FrameMaking {
     private static let tableLevel = 19
 
-    /// Writes a pack; `nil` if it would be larger than packs may be.
-    ///
-    /// - Parameter design: the frames in the order of the pack; the first is the manifest's.
+    /// Returns `nil` if the pack would be larger than packs may be.
+    /// - Parameter all: the frames in the order of the pack; the first is the manifest's.
     func write(
         _ all: [ChosenFrame], from base: PackedContent?, to target: PackedContent, as name: String
     ) throws(StoreError) -> StagedPack? {
@@ -87,7 +82,7 @@ extension FrameMaking {
         let file = try frames.fileSystem.open(frames.work, name, .creating, mode: 0o666)
         var digester = try Digester(.sha256)
         var byteCount: Int64 = 0
-        // Small frames are gathered: a call for each would cost more than they do.
+        // Gathers small frames, each of which costs less than a call to write it.
         var pending: [UInt8] = head.serialized + table
         func flush() throws(StoreError) {
             pending.withUnsafeBytes { digester.update($0) }
@@ -129,11 +124,10 @@ extension FrameMaking {
 }
 
 extension ChosenFrame {
-    /// What a device needs to decode it besides mapped files.
     fileprivate var memoryByteCount: Int64 {
         switch codec {
         case .stored: 0
-        // A window is never larger than the content that it is for.
+        // A window is never larger than its content.
         case .compressed: min(recipe.contentByteCount, Int64(PackLimits.windowByteCountMax))
         case .prefixed: recipe.bases.count > 1 ? recipe.prefixByteCount : 0
         }

@@ -1,7 +1,7 @@
 import CASStore
 import VersionTree
 
-/// Makes the packs that lead to a version: one of everything, and one from each of several contents.
+/// Makes the packs that lead to a version: a full one, and one from each of several contents.
 struct Packer {
     let place: PackingPlace
     let source: PackSource
@@ -9,27 +9,24 @@ struct Packer {
     let progress: PackingProgress
     let notice: @Sendable (String) -> Void
 
-    /// A pack from a content is made if it has at most this part of what a device would download without it.
+    /// The largest useful pack from a content, relative to what a device would download without it.
     private static let usefulShare = 0.5
-    /// A frame is compressed if this many of a hundred bytes are left at most.
+    /// A frame is compressed if it shrinks to this percentage.
     private static let compressedPercentMax: Int64 = 97
-    /// A frame has a prefix if this many of a hundred bytes are left at most of what it has without.
+    /// A frame has a prefix if that shrinks it to this percentage of its size without one.
     private static let prefixedPercentMax: Int64 = 90
 
-    /// What came of it.
     struct Result: Sendable {
-        /// The packs, in the directory of the work.
+        /// In the directory of the work.
         var packs: [StagedPack]
-        /// The names of all frames that were looked at.
         var frames: Set<ObjectID>
     }
 
-    /// Makes the packs and leaves them in the directory of the work.
-    ///
+    /// Makes the packs in the directory of the work.
     /// - Parameters:
     ///   - manifest: the bytes of the target's manifest.
-    ///   - whole: whether to make a pack of everything.
-    ///   - bases: the contents from which packs are to lead, each once.
+    ///   - whole: whether to make a full pack.
+    ///   - bases: the distinct contents from which packs lead.
     func pack(
         _ target: PackedContent, manifest: [UInt8], whole: Bool, from bases: [PackedContent]
     ) throws(StoreError) -> Result {
@@ -48,7 +45,7 @@ struct Packer {
         return try write(designs, everything, described, target)
     }
 
-    /// - Parameter everything: the pack of everything, made now or before.
+    /// - Parameter everything: the full pack, made now or before.
     private func write(
         _ designs: [PackDesign], _ everything: PackDesign, _ described: ManifestText,
         _ target: PackedContent
@@ -59,7 +56,7 @@ struct Packer {
         let making = FrameMaking(
             source, frames, shares, progress, largeByteCount: options.prefixedByteCountMax)
         let sizes = try sizes(of: designs, making)
-        // Those of the pack of everything were made now, or are kept of when it was.
+        // Frames of the full pack were made now, or are kept from when it was.
         let others = designs.contains { $0.base != nil } ? everything.frames : []
         let known = try sizes.merging(
             making.keptSizes(of: others.filter { sizes[$0] == nil })
@@ -86,7 +83,6 @@ struct Packer {
         return Result(packs: packs, frames: names)
     }
 
-    /// What is said of a content that is not worth a pack.
     static func uselessNotice(_ version: String) -> String {
         "no pack is made from version \(version): it would save less than half of the download"
     }
@@ -142,7 +138,7 @@ struct Packer {
         return sizes.merging(try making.sizes(of: prefixed)) { $1 }
     }
 
-    /// The form of a frame that has fewest bytes.
+    /// The smallest form of a frame.
     private static func frame(
         _ recipe: FrameRecipe, _ sizes: [FrameRecipe: Int64]
     ) -> ChosenFrame {
@@ -155,11 +151,9 @@ struct Packer {
             recipe: recipe, codec: .stored, byteCount: recipe.contentByteCount)
     }
 
-    /// Whether a pack from a content has much less than a device would download without it: whole frames of the pack of
-    /// everything, wherever they hold an object that lacks, or those objects as they are.
-    ///
-    /// - Parameter sizes: those that are known; if one of the pack of everything is not, its objects count as if devices
-    ///   could have them compressed by themselves.
+    /// Whether a pack is much smaller than a device's download without it: the full pack's frames that hold a missing
+    /// object, or these objects themselves.
+    /// - Parameter sizes: the known ones; frames of the full pack without one count as objects compressed separately.
     private static func isUseful(
         _ frames: [ChosenFrame], besides everything: PackDesign,
         _ sizes: [FrameRecipe: Int64]
@@ -173,7 +167,7 @@ struct Packer {
             let ranges = touched.reduce(0) { $0 + frame($1, sizes).byteCount }
             without = max(plain, min(ranges, lacking.reduce(0) { $0 + $1.byteCount }))
         }
-        // All ways but that of the pack begin with the manifest.
+        // Every way begins with the manifest.
         without += frame(frames[0].recipe.plain, sizes).byteCount
         let byteCount = frames.reduce(0) { $0 + $1.byteCount }
         return Double(byteCount) <= Double(without) * usefulShare
@@ -183,7 +177,7 @@ struct Packer {
 /// The manifest of a version and the texts that it is compressed against, as if they were objects.
 private struct ManifestText {
     let manifest: Reference
-    /// For each base; `nil` where the manifest travels without a prefix.
+    /// One for each base; `nil` for a manifest without a prefix.
     let prefixes: [Reference?]
     let source: PackSource
 

@@ -2,20 +2,17 @@ import CASStore
 
 /// Where a publisher makes packs: a directory of its own in the origin's `.publish/`, or in the store's `packing/`.
 ///
-/// Whoever packs holds a lock shared, and not the origin's: withdrawing a release never waits for its packs. What dead
-/// publishers have left is removed by the next one that finds nobody packing.
+/// Packing holds a shared lock which is not the origin's, so withdrawing a release never waits for its packs. The
+/// next publisher that finds nobody packing removes what dead ones have left.
 final class PackingPlace: Sendable {
     let fileSystem: any FileSystem
-    /// The origin's `.publish/`; for an origin in a bucket, a directory of the store.
+    /// The origin's `.publish/` or, for a bucket, a directory of the store.
     let publishing: Descriptor
-    /// What it is called, for people.
     let name: Name
-    /// The directory of this work.
     let work: Descriptor
     private let workName: String
     private let lock: FileLock
 
-    /// What the directory is called, for people.
     struct Name: Sendable {
         var path: String
         var owner: String
@@ -50,15 +47,13 @@ final class PackingPlace: Sendable {
         self.lock = lock
     }
 
-    /// Removes the frames that no delivery needs any more, unless somebody else packs.
-    ///
-    /// What this work made is in its packs by now.
+    /// Removes frames that no delivery needs, unless somebody else is packing; the packs have this work's by now.
     func dropUnused(_ record: PackingRecord) throws(StoreError) {
         guard try lock.take() else { return }
         try Self.drop(record, publishing.raw, fileSystem)
     }
 
-    /// The same where nothing was packed, and what dead publishers have left as well.
+    /// Does the same when nothing was packed, and also removes what dead publishers have left.
     static func dropUnused(
         in publishing: Int32, offered: Set<ObjectID>, _ fileSystem: any FileSystem
     ) throws(StoreError) {
@@ -72,7 +67,7 @@ final class PackingPlace: Sendable {
         }
     }
 
-    /// Removes all that packing keeps for the next release, unless somebody packs.
+    /// Removes all that packing keeps for the next release, unless somebody is packing.
     /// - Returns: whether there was any.
     static func dropCaches(
         in publishing: Int32, _ fileSystem: any FileSystem
@@ -94,7 +89,7 @@ final class PackingPlace: Sendable {
         return true
     }
 
-    /// Removes what dead publishers have left, unless somebody packs.
+    /// Removes what dead publishers have left, unless somebody is packing.
     /// - Parameter stays: gets what cannot be removed, and why.
     static func dropLeftovers(
         in publishing: Int32, _ fileSystem: any FileSystem,
@@ -105,7 +100,7 @@ final class PackingPlace: Sendable {
         }
     }
 
-    /// Does something unless somebody packs, or nobody ever did.
+    /// Calls `body`, unless somebody is packing or nobody ever did.
     private static func whenAlone(
         _ publishing: Int32, _ fileSystem: any FileSystem, _ body: () throws(StoreError) -> Void
     ) throws(StoreError) {
@@ -132,7 +127,7 @@ final class PackingPlace: Sendable {
         _ record: PackingRecord, _ publishing: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) {
         _ = try dropDirectory(publishing, OriginLayout.sketches, fileSystem)
-        // What else stands there is nothing of ours.
+        // Anything else in its place is not castree's.
         let opened = try allowing(
             \.isOfCache, try OpenedDirectory.open(publishing, OriginLayout.frames, fileSystem))
         guard let directory = opened else { return }
@@ -151,7 +146,7 @@ final class PackingPlace: Sendable {
 
 extension FileSystem {
     /// Removes what a dead publisher has left.
-    /// - Returns: why it stays, if it does: that keeps nobody from working.
+    /// - Returns: why it stays, which prevents no work; `nil` if it is gone.
     func removeLeftover(_ directory: Int32, _ name: String) throws(StoreError) -> StoreError? {
         do throws(StoreError) {
             try removeTree(directory, name)
@@ -164,6 +159,6 @@ extension FileSystem {
 }
 
 extension StoreError {
-    /// Whether a cache in which this happened can be left alone.
+    /// Whether a cache with this error can be ignored.
     var isOfCache: Bool { ![.outOfSpace, .outOfMemory, .interrupted].contains(code) }
 }

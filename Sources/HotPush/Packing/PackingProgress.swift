@@ -1,7 +1,6 @@
 import CASStore
 import Synchronization
 
-/// How far the packing has come, told from all workers.
 final class PackingProgress: Sendable {
     let isInterrupted: @Sendable () -> Bool
     private let report: @Sendable (_ done: Int64, _ total: Int64) -> Void
@@ -11,7 +10,7 @@ final class PackingProgress: Sendable {
     private let reused = Atomic<Int>(0)
     private let made = Atomic<Int>(0)
 
-    /// - Parameter expected: about how many bytes are to be looked at, until that is known.
+    /// - Parameter expected: an estimate of the bytes to examine, until they are known.
     init(
         expected: Int64, isInterrupted: @escaping @Sendable () -> Bool,
         report: @escaping @Sendable (_ done: Int64, _ total: Int64) -> Void
@@ -21,19 +20,17 @@ final class PackingProgress: Sendable {
         self.report = report
     }
 
-    /// How many frames were there already, and how many were compressed.
     var frameCounts: (reused: Int, made: Int) {
         (reused.load(ordering: .relaxed), made.load(ordering: .relaxed))
     }
 
-    /// - Throws: `.interrupted`.
     func check() throws(StoreError) {
         if isInterrupted() { throw .packingInterrupted }
     }
 
     func add(_ byteCount: Int64) { total.add(byteCount, ordering: .relaxed) }
 
-    /// Says that something is done that does not count: so that who looks on sees it at once.
+    /// Reports uncounted work, so that the display appears immediately.
     func tick() {
         let total = total.load(ordering: .relaxed)
         report(done.load(ordering: .relaxed), total > 0 ? total : expected)
@@ -49,7 +46,7 @@ final class PackingProgress: Sendable {
 }
 
 extension StoreError {
-    /// The end of a publisher by a signal, before it has committed anything.
+    /// The error of a publisher interrupted by a signal before it has committed anything.
     static var publishingInterrupted: StoreError {
         StoreError(
             .interrupted,

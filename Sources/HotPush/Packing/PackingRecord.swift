@@ -3,19 +3,16 @@ import StrictJSON
 
 /// What the deliveries of an origin were made from: `.publish/packed.json`.
 ///
-/// Derived. It says which of the kept frames are still of use, and for which contents a pack was
-/// considered: one that was not worth it is not tried again. A file that cannot be read counts as empty.
+/// It is derived, and empty if unreadable. It says which kept frames are still useful, and for which contents a pack
+/// was considered, so that a useless one is not tried again.
 struct PackingRecord: Sendable, Hashable {
-    /// What one delivery was made from.
     struct Work: Sendable, Hashable {
-        /// The content to which it leads.
         var content: ObjectID
         /// The contents from which packs were to lead.
         var bases: Set<ObjectID>
         var frames: Set<ObjectID>
     }
 
-    /// By the address of the delivery.
     var works: [ObjectID: Work] = [:]
 
     private static let byteCountMax = 64 << 20
@@ -28,7 +25,7 @@ struct PackingRecord: Sendable, Hashable {
         let bytes = try allowing(
             \.isOfCache,
             try fileSystem.contents(publishing, OriginLayout.packed, limit: byteCountMax))
-        // Unreadable is empty, as said above.
+        // An unreadable record counts as empty.
         guard let bytes, let document = try? JSONValue.parse(bytes) else { return PackingRecord() }
         var record = PackingRecord()
         for member in document["deliveries"]?.asObject ?? [] {
@@ -48,7 +45,7 @@ struct PackingRecord: Sendable, Hashable {
 
     /// - Parameters:
     ///   - publishing: the origin's `.publish/`.
-    ///   - aside: the directory in which it is written aside.
+    ///   - aside: the directory of the temporary file.
     func write(
         _ publishing: Int32, aside: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) {
@@ -72,8 +69,8 @@ struct PackingRecord: Sendable, Hashable {
 }
 
 extension FileSystem {
-    /// The content of a file that can be made again: `nil` if it is missing, too large, no file, closed, or beneath
-    /// something that is no directory.
+    /// The content of a derived file; `nil` if it is missing (also below a non-directory), too large, closed, or no
+    /// file.
     func derived(
         _ directory: Int32, _ path: String, limit: Int
     ) throws(StoreError) -> [UInt8]? {

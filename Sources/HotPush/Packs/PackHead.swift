@@ -1,18 +1,16 @@
 package import CASStore
 import VersionTree
 
-/// The first 24 bytes of a pack: `castpack`, then in little endian the format, the bytes of the table (32 bits each), and
-/// those of the whole pack (64 bits).
+/// The first 24 bytes of a pack: `castpack`, then in little endian the format and the table's size (32 bits each),
+/// and the whole pack's size (64 bits).
 struct PackHead: Sendable, Hashable {
     static let byteCount = 24
     static let formatVersion: UInt32 = 1
     private static let magic = Array("castpack".utf8)
 
-    /// The bytes of the table, which follows.
     var tableByteCount: Int
     var packByteCount: Int64
 
-    /// Where the first frame begins.
     var framesStart: Int64 { Int64(Self.byteCount + tableByteCount) }
 
     init(tableByteCount: Int, packByteCount: Int64) {
@@ -20,7 +18,6 @@ struct PackHead: Sendable, Hashable {
         self.packByteCount = packByteCount
     }
 
-    /// Reads a head.
     /// - Parameter packByteCount: the size that the delivery promises.
     /// - Throws: `.badPack`.
     init(parsing bytes: [UInt8], packByteCount: Int64) throws(StoreError) {
@@ -58,7 +55,7 @@ struct PackHead: Sendable, Hashable {
 }
 
 extension StoreError.Code {
-    /// A pack or a delivery is not what it should be; the objects that it was to bring can be had without it.
+    /// A pack or a delivery is invalid; its objects can be fetched without it.
     package static let badPack = Self("badPack")
 }
 
@@ -67,7 +64,7 @@ extension StoreError {
         StoreError(.badPack, "the pack is refused: \(problem)")
     }
 
-    /// The pack may be right: what it leads from is not.
+    /// The pack may be right, but its bases are not.
     static func damagedBases(_ bases: [ObjectID]) -> StoreError {
         let others = bases.count == 1 ? "" : " and \(bases.count - 1) more"
         return StoreError(
@@ -77,9 +74,7 @@ extension StoreError {
     }
 }
 
-/// How large the parts of packs may be: more is refused (`docs/origin-format.md`, *Bounds*).
-///
-/// Publishers obey the same limits, so that nobody publishes what nobody reads.
+/// The bounds of packs (`docs/origin-format.md`, *Bounds*), which readers enforce and publishers obey.
 enum PackLimits {
     static let packByteCountMax: Int64 = 4 << 30
     /// The largest table, as it is in the pack.
@@ -87,11 +82,11 @@ enum PackLimits {
     /// The largest table, decoded.
     static let tableContentByteCountMax = 64 << 20
     static let frameCountMax = 1_000_000
-    /// The most memory that a frame without a prefix may demand for its window.
+    /// The largest window of a frame without a prefix.
     static let windowByteCountMax = 8 << 20
     /// The largest single base, and the largest content of a frame with bases.
     static let baseByteCountMax: Int64 = 64 << 20
-    /// How much of bases a pack may have its frames read, besides 512 times its content.
+    /// How many bytes of bases a pack's frames may read, besides 512 times its content.
     static let allBasesByteCountMax: Int64 = 256 << 20
     static let baseCountMax = 64
     /// The most bytes of several bases together.
@@ -99,37 +94,34 @@ enum PackLimits {
     /// The largest manifest that comes with a prefix.
     static let prefixedManifestByteCountMax: Int64 = 64 << 20
 
-    /// The most bytes that a pack of so much content, the manifest among it, may have.
+    /// The largest pack of so much content, including the manifest.
     static func packByteCountMax(ofContent byteCount: Int64) -> Int64 {
         min(byteCount.addingClamped(byteCount / 100).addingClamped(1 << 20), packByteCountMax)
     }
 
-    /// The most bytes that a table of so many objects may have, decoded.
+    /// The largest decoded table of so many objects.
     static func tableContentByteCountMax(ofObjects count: Int) -> Int {
         min(
             count.multipliedReportingOverflow(by: 24).partialValue + 1 << 20,
             tableContentByteCountMax)
     }
 
-    /// The most bytes of the opening of a pack that leads to a manifest of so many bytes.
+    /// The largest opening of a pack that leads to a manifest of this size.
     static func openingByteCountMax(ofManifest byteCount: Int64) -> Int64 {
         Int64(PackHead.byteCount + tableByteCountMax)
             .addingClamped(frameByteCountMax(ofContent: byteCount))
     }
 
-    /// The most bytes that a frame of so much content may have.
     static func frameByteCountMax(ofContent byteCount: Int64) -> Int64 {
         byteCount.addingClamped(byteCount / 128).addingClamped(64)
     }
 }
 
-/// The objects of a version by number, as packs name them: the rank of an address among the distinct addresses
-/// of the version's entries.
+/// The objects of a version by number, as packs name them: the rank among the distinct addresses of its entries.
 ///
-/// So a pack spends two or three bytes on an object instead of 32. Every manifest of one content gives the
-/// same numbers.
+/// A pack thus spends two or three bytes on an object instead of 32. Manifests of one content give the same numbers.
 struct NumberedObjects: Sendable {
-    /// The objects, sorted by address.
+    /// Sorted by address.
     let references: [Reference]
 
     init(of manifest: Manifest) {
@@ -155,7 +147,6 @@ struct NumberedObjects: Sendable {
 
     var count: Int { references.count }
 
-    /// The number of an address; `nil` if the version does not name it.
     func number(of address: ObjectID) -> UInt32? {
         let place = references.firstPosition { $0.address < address }
         guard place < references.count, references[place].address == address else { return nil }

@@ -7,15 +7,14 @@ enum PackCodec: UInt8, Sendable, Hashable, CaseIterable {
     case stored = 0
     /// They are a zstd frame.
     case compressed = 1
-    /// They are a zstd frame whose prefix is the frame's bases, one after the other.
+    /// They are a zstd frame whose prefix is the frame's concatenated bases.
     case prefixed = 2
 }
 
-/// What a pack contains: its frames, and which objects come out of each.
+/// The frames of a pack, and the objects in each.
 ///
-/// The first frame is the manifest that the numbers of objects are those of. The numbers of bases are those of
-/// another content, which the delivery names (`from`). A table gives no size: they are the manifest's, so that no
-/// pack can promise others.
+/// The first frame is the manifest, whose objects are numbered. Bases are numbered in another content, which the
+/// delivery names (`from`). The table has no sizes: they come from the manifest, so that no pack can promise others.
 struct PackTable: Sendable, Hashable {
     /// A part of the pack that is decoded as one.
     struct Frame: Sendable, Hashable {
@@ -23,31 +22,29 @@ struct PackTable: Sendable, Hashable {
         var byteCount: Int64
         /// The numbers of the objects used as its prefix.
         var bases: [UInt32] = []
-        /// The numbers of the objects that come out, in order.
+        /// The numbers of the decoded objects, in order.
         var objects: [UInt32] = []
         var offset: Int64 = 0
-        /// The bytes that come out, once the table is measured.
+        /// Set by ``PackTable/measure(manifest:_:from:)``.
         var contentByteCount: Int64 = 0
 
         var end: Int64 { offset + byteCount }
     }
 
-    /// The frames, in the order of the pack; the first is the manifest's.
+    /// In the order of the pack; the first is the manifest's.
     var frames: [Frame] = []
 
-    /// The bytes that come out, without the manifest.
+    /// Excludes the manifest.
     var contentByteCount: Int64 {
         frames.dropFirst().reduce(0) { $0.addingClamped($1.contentByteCount) }
     }
 
     var objectCount: Int { frames.reduce(0) { $0 + $1.objects.count } }
 
-    /// Gives each frame its size, and judges what depends on sizes.
-    ///
+    /// Gives each frame its size, and checks what depends on sizes.
     /// - Parameters:
     ///   - manifest: the size of the manifest.
-    ///   - objects: those of the manifest.
-    ///   - bases: those of the content from which the pack leads, if it leads from one.
+    ///   - bases: those of the content from which the pack leads, if any.
     /// - Throws: `.badPack` for a number that no object has, or a frame beyond its bounds.
     mutating func measure(
         manifest byteCount: Int64, _ objects: NumberedObjects, from bases: NumberedObjects?
@@ -99,11 +96,9 @@ struct PackTable: Sendable, Hashable {
 
 extension PackTable {
     /// Decodes and reads a table; its frames have no sizes yet (``measure(manifest:_:from:)``).
-    ///
     /// - Parameters:
     ///   - bytes: the table as it is in the pack: one zstd frame.
-    ///   - head: the head of the pack.
-    ///   - countMax: the most objects that a manifest may name: more are refused before they are kept.
+    ///   - countMax: the most objects that a manifest may name; more are refused before they take memory.
     /// - Throws: `.badPack`.
     init(
         decoding bytes: [UInt8], head: PackHead, countMax: Int, decoder: ZstdDecoder
@@ -145,7 +140,7 @@ extension PackTable {
         var offset = head.framesStart
         for position in frames.indices {
             frames[position].offset = offset
-            // No sum of numbers below 2^49 overflows before it is beyond the pack.
+            // Every number is below 2^49, so the sum exceeds the pack long before it overflows.
             offset += frames[position].byteCount
             guard offset <= head.packByteCount else { throw .badPack("it ends inside a frame") }
         }
@@ -158,7 +153,6 @@ private struct TableReader {
     private let bytes: [UInt8]
     private let countMax: Int
     private var position = 0
-    /// One for each object that may be: whether it has come.
     private var seen: [Bool] = []
 
     init(_ bytes: [UInt8], countMax: Int) {
@@ -181,7 +175,7 @@ private struct TableReader {
         throw .badPack("its table has a number of more than 49 bits")
     }
 
-    /// A count of things that take a byte each at least.
+    /// The count of elements that take at least one byte each.
     mutating func count() throws(StoreError) -> Int {
         let count = try number()
         guard count <= Int64(bytes.count - position) else {
@@ -238,14 +232,13 @@ private struct TableReader {
 }
 
 extension PackTable {
-    /// Its numbers, not yet compressed: what a reader decodes.
+    /// The uncompressed numbers.
     var serialized: [UInt8] {
         var bytes: [UInt8] = []
         Self.append(Int64(frames.count), to: &bytes)
         for (position, frame) in frames.enumerated() {
             Self.append(Int64(frame.codec.rawValue), to: &bytes)
             Self.append(frame.byteCount, to: &bytes)
-            // The manifest's frame has neither.
             guard position > 0 else { continue }
             if frame.codec == .prefixed { Self.append(frame.bases, to: &bytes) }
             Self.append(frame.objects, to: &bytes)

@@ -1,10 +1,8 @@
 import CASStore
 import Storage
 
-// What a prune has to say to the log.
 extension OriginPruner {
-    /// The entry that trims, advances `kept`, begins an epoch, or comes after one that trimmed; `nil` if there is
-    /// nothing to do.
+    /// The entry that trims, advances `kept`, begins an epoch, or follows one that trimmed; `nil` if none is needed.
     func nextEntry(
         after state: OriginState, _ log: OriginLog, _ survey: OriginSurvey, _ keepCount: Int,
         _ grace: Int64, mayAdvance: Bool, _ left: inout Set<ChannelName>
@@ -18,7 +16,7 @@ extension OriginPruner {
             do throws(StoreError) {
                 if pointer.isSigned { trimmed = try publisher.seal(trimmed, upon: state) }
             } catch {
-                // Anybody may have written a channel: it keeps what it names, and nobody from pruning.
+                // Anybody may have written such a channel: its files stay, and the prune continues.
                 guard error.code == .untrusted, try publisher.hasSigned(in: state, log),
                     try publisher.state(of: log, from: state.number).number == state.number
                 else { throw error }
@@ -35,12 +33,12 @@ extension OriginPruner {
         }
         if mayAdvance, let kept = try keptFrom(state, log, grace) { entry.keptFrom = kept }
         let live = try survey.live(keptFrom: entry.keptFrom, upTo: state)
-        // What is still to be found unneeded under the two newest epochs can only be deleted in a later one.
+        // Files that become unneeded under the two newest epochs can only be deleted in a later one.
         let garbageEpochMax = state.entry.garbageEpochMax(in: storage)
         if survey.unneeded(beside: live).contains(where: { $0.key.epoch > garbageEpochMax }) {
             entry.epoch += 1
         }
-        // What an entry without pointers does not offer counts as read by no device since.
+        // After an entry without pointers, no device is assumed to read what it does not offer.
         if entry.pointers.isEmpty, !mayAdvance { return nil }
         let prunedAt = state.entry.prunedAt
         let comesAfterTrimming =
@@ -57,7 +55,7 @@ extension OriginPruner {
         return entry
     }
 
-    /// Whether something is offered no more that no earlier prune has seen so: the grace for it begins with a prune.
+    /// Whether an ended offer is not yet marked by a prune, with which its grace period begins.
     private func needsMark(
         _ state: OriginState, _ log: OriginLog, keptFrom: Int64
     ) throws(StoreError) -> Bool {
@@ -67,13 +65,13 @@ extension OriginPruner {
         return Set(since) != Set(now)
     }
 
-    /// The newest prune that is older than the grace, by the server's clock, and came after all copies were new.
+    /// The newest prune older than the grace period, by the server's clock, that came after all copies were current.
     private func keptFrom(
         _ state: OriginState, _ log: OriginLog, _ grace: Int64
     ) throws(StoreError) -> Int64? {
         let live = try log.liveReleases(keptFrom: state.entry.keptFrom, upTo: state)
         for prune in try log.prunes(after: state.entry.keptFrom, upTo: state) {
-            // An entry that would free nothing is none.
+            // The entry would free nothing.
             let kept = try log.liveReleases(keptFrom: prune.number, upTo: state)
             guard kept.count < live.count else { return nil }
             if !prune.hasTrimmed, let age = try age(of: prune.number, state, log), age >= grace {
@@ -83,9 +81,8 @@ extension OriginPruner {
         return nil
     }
 
-    /// How many seconds ago a prune was, by the server's clock; by this machine's, where there is no other.
-    ///
-    /// - Returns: `nil` where nobody can tell: that clock has been put back since, or was behind then and is right again.
+    /// The age of a prune in seconds, by the server's clock or, without one, by this machine's.
+    /// - Returns: `nil` if nobody can tell, as that clock has been set back since, or was slow then and is right again.
     private func age(
         of number: Int64, _ state: OriginState, _ log: OriginLog
     ) throws(StoreError) -> Int64? {
@@ -96,7 +93,7 @@ extension OriginPruner {
         let (now, then) = (publisher.now(), try log.pastEntry(number).createdAt)
         var latest = then
         for earlier in max(state.entry.keptFrom, 1)..<max(number, state.entry.keptFrom, 1) {
-            // What is ahead of the present says nothing of the clock of that prune, and no more does what is passed over.
+            // A time in the future says nothing about the clock at that prune, and neither does an entry passed over.
             if let time = try log.reading(earlier)?.entry?.createdAt, time <= now {
                 latest = max(latest, time)
             }
@@ -105,20 +102,16 @@ extension OriginPruner {
     }
 }
 
-// What devices read before, and while, somebody prunes.
 extension OriginPruner {
-    /// What is known of the pointers' copies.
     enum CopiesState {
         case unknown
         /// No device reads an older pointer than the state's.
         case areNew
-        /// One lagged behind the last prune, and a plain write of an old pointer may come back; or one is nobody's.
+        /// A copy is a stranger's or was outdated at the last prune: a plain write of an old pointer may still arrive.
         case wereBehind
     }
 
-    /// Brings the pointers up to the log's.
-    ///
-    /// What those offer that stay as they are, or are newer, is held.
+    /// Updates the copies of the log's pointers, and keeps the files of copies that stay or are newer.
     func repairPointers(
         of state: OriginState, _ log: OriginLog, _ survey: OriginSurvey, isDryRun: Bool
     ) throws(StoreError) -> CopiesState {
@@ -147,15 +140,13 @@ extension OriginPruner {
         return !areNew || condition == .none && isBehind ? .wereBehind : .areNew
     }
 
-    /// Brings a pointer up to the log's.
-    /// - Returns: whether it is; else somebody else's stays there, and devices may read it.
     func write(
         _ channel: ChannelName, of state: OriginState, _ seen: LogCopy.Seen?, _ log: OriginLog,
         _ survey: OriginSurvey
     ) throws(StoreError) -> Bool {
         do throws(StoreError) {
             try CopyWriting(log, publisher.pause).write(channel, of: state, seen: seen)
-            // A newer one stays.
+            // A newer copy stays.
             if seen?.log ?? 0 > state.pointers[channel]?.log ?? 1 { survey.hold(seen?.pointer) }
             return true
         } catch {
@@ -168,18 +159,16 @@ extension OriginPruner {
 }
 
 extension OriginPruner {
-    /// So many seconds after it was begun an upload counts as left: a week, as in the rule of docs/buckets.md.
+    /// The age in seconds from which an upload counts as abandoned: a week, as in the rule of docs/buckets.md.
     static let uploadAgeMax: Int64 = 7 * 86_400
 
-    /// Ends what was left of files that nobody sends any more.
-    ///
-    /// - Returns: how many there were.
+    /// - Returns: how many abandoned uploads there were.
     func endUploads(isDryRun: Bool) throws(StoreError) -> Int {
         let open: OpenUploads?
         do throws(StoreError) {
             open = try storage.openUploads()
         } catch {
-            // A prune needs no such right; a rule of the origin may do the same.
+            // A prune does not require this right; a lifecycle rule may do the same.
             guard error.code == .accessDenied else { throw error }
             publisher.options.notice(
                 "uploads in parts that were left cannot be seen: \(error.message)")

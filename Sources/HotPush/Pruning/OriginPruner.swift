@@ -2,30 +2,28 @@ package import CASStore
 package import Storage
 import VersionTree
 
-/// Deletes from an origin what nobody can need any more, beside publishers and other pruners.
+/// Deletes unneeded files from an origin beside publishers and other pruners.
 ///
-/// A file is garbage if it stands two epochs or more below the newest and no release has it that the entries from
-/// `kept` on offer (docs/buckets.md, rule G). Garbage stays garbage, so any pruner may delete it at any time, also with
-/// an old view, twice, or long after it died.
+/// A file is garbage if it is at least two epochs below the newest, and belongs to no release that the entries from
+/// `kept` on offer (docs/buckets.md, rule G). Garbage stays garbage, so any pruner may delete it at any time, even
+/// with an old view, twice, or long after it died.
 package struct OriginPruner: Sendable {
     let publisher: OriginPublisher
     var storage: any ObjectStorage { publisher.storage }
 
-    /// An entry takes no more trimmed pointers when it has so many bytes of them; the next one takes the others.
+    /// An entry with this many bytes of trimmed pointers leaves the others to the next one.
     let trimmedByteCountMax: Int
 
-    /// Makes a pruner; nothing is asked of the origin yet.
     package init(_ publisher: OriginPublisher, trimmedByteCountMax: Int = 512 << 10) {
         self.publisher = publisher
         self.trimmedByteCountMax = trimmedByteCountMax
     }
 
-    /// Trims the channels, and deletes what no release has for the grace.
-    ///
+    /// Trims the channels, and deletes files that no release has had for the grace period.
     /// - Parameters:
-    ///   - keepCount: how many releases of each channel stay, and those that some device can still reach.
-    ///   - grace: for how many seconds after a prune devices may still read what it has found unneeded.
-    /// - Throws: `.noOrigin`; `.damagedOrigin` if a pointer or a manifest cannot be read: then nothing is deleted.
+    ///   - keepCount: how many releases of each channel stay, besides those that some device can still reach.
+    ///   - grace: for how many seconds after a prune devices may still read what it found unneeded.
+    /// - Throws: `.noOrigin`; `.damagedOrigin` if a pointer or a manifest cannot be read, so that nothing is deleted.
     package func prune(
         keeping keepCount: Int, grace: Int64, isDryRun: Bool = false
     ) throws(StoreError) -> PruneReport {
@@ -42,8 +40,7 @@ package struct OriginPruner: Sendable {
             if !state.hasLog { _ = try surveyed(log).live(keptFrom: state.number, upTo: state) }
         }.state
         if !isDryRun { state = try publisher.finishing(nil, upon: state, log) }
-        // Once: whoever is overtaken by others must not begin anew, or busy publishers would never let it commit. What
-        // has come since is listed by the next prune, and what has gone is deleted twice.
+        // Once: busy publishers would otherwise never let it commit. The next prune lists newer files.
         let survey = try surveyed(log)
         var (tryCount, commitCount, trimmedCount) = (0, 0, 0)
         var copies = CopiesState.unknown
@@ -52,9 +49,9 @@ package struct OriginPruner: Sendable {
         while true {
             let next: LogEntry?
             do throws(StoreError) {
-                // Whoever cannot tell what is needed writes nothing at all.
+                // If it is unknown what is needed, nothing is written at all.
                 _ = try survey.live(keptFrom: state.entry.keptFrom, upTo: state)
-                // From here on no device reads an older pointer than those of this state.
+                // From here on, no device reads an older pointer than this state's.
                 if copies == .unknown {
                     copies = try repairPointers(of: state, log, survey, isDryRun: isDryRun)
                 }
@@ -62,7 +59,7 @@ package struct OriginPruner: Sendable {
                     after: state, log, survey, keepCount, grace, mayAdvance: copies != .wereBehind,
                     &left)
             } catch {
-                // Another pruner may have been faster, and has deleted what this state still offers; or keys remember more.
+                // A faster pruner may have deleted what this state still offers, or the keys may remember more.
                 guard error.code == .damagedOrigin || error.code == .untrusted else { throw error }
                 let newer = try publisher.state(of: log, from: state.number)
                 guard newer.number > state.number else { throw error }
@@ -95,8 +92,8 @@ package struct OriginPruner: Sendable {
             state = after
             commitCount += 1
             try checkEnd(after: commitCount, state)
-            // What was trimmed is kept up to an entry that comes after the copies. Without a grace the next entry
-            // follows at once: it keeps from this one on.
+            // Trimmed files stay up to an entry that follows the copies. Without a grace period it comes immediately
+            // and keeps what is offered from this one on.
             if entry.pointers.isEmpty, grace > 0 {
                 return try sweep(survey, state, trimmedCount, grace, isDryRun: false)
             }
@@ -112,7 +109,7 @@ package struct OriginPruner: Sendable {
                 + "deleted; move that origin to another prefix")
     }
 
-    /// A prune needs an entry for each channel at the most, and a few that come after them.
+    /// A prune needs at most one entry for each channel, and a few more after them.
     /// - Throws: `.unsuitableStore` if there are more: the store does not show what it has acknowledged.
     private func checkEnd(after commitCount: Int, _ state: OriginState) throws(StoreError) {
         guard commitCount > state.pointers.count + 8 else { return }
@@ -122,9 +119,8 @@ package struct OriginPruner: Sendable {
         )
     }
 
-    /// Writes an entry; where there is no room for it, once more after what may go already has gone.
-    ///
-    /// - Returns: whether it stands there; else somebody else's does.
+    /// Writes an entry; on a full disk again, after garbage has been deleted.
+    /// - Returns: whether the entry is there; otherwise somebody else's is.
     private func carryOut(
         _ commit: LogCommit, _ survey: OriginSurvey, _ state: OriginState, _ grace: Int64,
         _ mayMakeRoom: inout Bool
@@ -153,7 +149,7 @@ package struct OriginPruner: Sendable {
         _ survey: OriginSurvey, _ state: OriginState, _ trimmedCount: Int, _ grace: Int64,
         isDryRun: Bool
     ) throws(StoreError) -> PruneReport {
-        // Nobody uploads meanwhile what nobody needed when it was listed.
+        // Keeps others from reusing files that were unneeded when they were listed.
         let lock = try OriginLock(storage, publisher.options)
         defer { withExtendedLifetime(lock) {} }
         let state =
@@ -161,7 +157,7 @@ package struct OriginPruner: Sendable {
         var report = PruneReport(
             entry: state.number, epoch: state.entry.epoch, trimmedCount: trimmedCount)
         let live = try survey.live(keptFrom: state.entry.keptFrom, upTo: state)
-        // No power cut brings back a pointer that names what is deleted.
+        // A power cut must not restore a pointer that names deleted files.
         if !isDryRun { try storage.barrier() }
         var some = survey.scratch
         let known = try knownSinceTakingOver(survey, state, grace)
@@ -177,10 +173,10 @@ package struct OriginPruner: Sendable {
         }
         while !some.isEmpty { try sweep(&some, &report, isDryRun: isDryRun) }
         if !isDryRun {
-            // Who made a channel may have been killed, or its write came late.
+            // The channel's creator may have been killed, or its write was late.
             try ChannelListCopy(of: state, in: storage).bringUp()
             try storage.barrier()
-            // Derived; the next one tries again.
+            // Derived; the next prune tries again.
             if let work = storage.work, work.isWritable, let place = try? work.openIfPresent() {
                 try? PackingPlace.dropUnused(
                     in: place.raw, offered: state.deliveries, work.fileSystem)
@@ -196,10 +192,8 @@ package struct OriginPruner: Sendable {
         return report
     }
 
-    /// The files of all releases that the log has ever offered, if it began less than a grace ago.
-    ///
-    /// What stood there besides, in an older origin, a device may still be fetching.
-    /// - Returns: `nil` if that is long ago, or there was no older origin.
+    /// The files of all releases that the log ever offered; devices may still be fetching others, of an older origin.
+    /// - Returns: `nil` if the log is older than the grace period, or there was no older origin.
     private func knownSinceTakingOver(
         _ survey: OriginSurvey, _ state: OriginState, _ grace: Int64
     ) throws(StoreError) -> KeySet? {
@@ -210,10 +204,8 @@ package struct OriginPruner: Sendable {
         return try survey.live(keptFrom: 1, upTo: state)
     }
 
-    /// So many files are deleted by one request.
     private static let deletedCount = 1_000
 
-    /// Deletes the first of these files, and counts them.
     private func sweep(
         _ files: inout [(path: String, byteCount: Int64)], _ report: inout PruneReport,
         isDryRun: Bool
@@ -226,8 +218,7 @@ package struct OriginPruner: Sendable {
         files.removeFirst(some.count)
     }
 
-    /// Deletes some files.
-    /// - Returns: those that are there still, or may be.
+    /// - Returns: the files that exist still, or may.
     private func delete(
         _ paths: [String], _ report: inout PruneReport
     ) throws(StoreError) -> Set<String> {
@@ -247,25 +238,24 @@ package struct OriginPruner: Sendable {
 
 /// What a prune has done, or would do.
 public struct PruneReport: Sendable {
-    /// The newest entry.
     package var entry: Int64 = 0
-    /// Where new files are written.
+    /// The epoch of new files.
     package var epoch: Int64 = 0
-    /// How many releases no pointer lists any more.
+    /// How many releases were removed from pointers.
     package var trimmedCount = 0
-    /// Files that were, or would be, deleted; their bytes.
+    /// Files that were, or would be, deleted.
     package var garbage = FileFigures()
     /// How many files were, or would be, deleted.
     public var fileCount: Int { garbage.count }
-    /// Files that no release has, and that wait for a later prune.
+    /// Files of no release that wait for a later prune.
     package var waiting = FileFigures()
     /// Files that could not be deleted.
     package private(set) var refusedCount = 0
     /// The first of them, and why.
     package private(set) var stuck: [(path: String, reason: String)] = []
-    /// Files of which nobody knows whether they are deleted: no answer came.
+    /// Files that may or may not be deleted, because no answer came.
     package var unknownCount = 0
-    /// Uploads in parts that somebody has left, and that are, or would be, ended.
+    /// Abandoned uploads that were, or would be, ended.
     package var uploadCount = 0
     package var figures = StorageFigures()
 

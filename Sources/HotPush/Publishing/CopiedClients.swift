@@ -2,17 +2,16 @@ import CASStore
 import Storage
 import StrictJSON
 
-/// What an origin without a log tells the clients of other systems, on its way into one.
+/// What an origin without a log tells other systems' clients, to be added to a log.
 struct CopiedClients {
     private var histories: [HistoryFile] = []
     private var configurations: [(system: ToldSystem, value: JSONValue)] = []
 
-    /// An entry takes no more offers when it has so many bytes of them; the next one takes the others.
+    /// An entry with this many bytes of offers leaves the others to the next one.
     private static let rowsByteCountMax = 512 << 10
 
     /// Reads `for/`.
-    ///
-    /// - Parameter passOver: gets what is said of a file that castree has not written, and is left out; `nil` to throw it.
+    /// - Parameter passOver: told of a file that castree has not written, which is left out; `nil` to throw.
     /// - Throws: `.damagedOrigin` for such a file.
     init(
         in storage: any ObjectStorage, passingOver passOver: ((String) -> Void)? = nil
@@ -44,15 +43,14 @@ struct CopiedClients {
         if let work = storage.work { try addLabels(notedIn: work) }
     }
 
-    /// Goes on from the labels that a publisher without a log has noted: a history may be lost, or an older copy.
+    /// Continues from the labels that a publisher without a log has noted, as a history may be lost or outdated.
     private mutating func addLabels(notedIn work: WorkDirectory) throws(StoreError) {
         let path = "\(work.name)/\(OriginLayout.clientLabels)"
         let bytes = try work.fileSystem.derived(work.root, path, limit: 1 << 20)
-        // One that is no JSON says nothing.
+        // A file that is not JSON says nothing.
         let document = bytes.flatMap { try? JSONValue.parse($0) }
         for member in document?.asObject ?? [] {
             let words = member.key.split(separator: " ").map(String.init)
-            // Nobody counts further.
             guard words.count == 2, let count = member.value.asInt64, 1..<1 << 40 ~= count,
                 let system = ToldSystem(words[0]), let channel = try? ChannelName(words[1])
             else { continue }
@@ -78,19 +76,18 @@ struct CopiedClients {
             else { return false }
             histories.append(history)
         case .configuration(let system):
-            // People may have written it in any spelling; what it says is the system's own affair.
+            // People may write it in any spelling, and its content is the system's own affair.
             guard let document, document.asObject != nil else { return false }
             configurations.append((system, document))
         }
         return true
     }
 
-    /// Adds to an entry what the log does not have yet, as much as goes into it; configurations when it has all histories.
-    ///
+    /// Adds to an entry what the log does not have yet, as far as it fits; configurations only after all histories.
     /// - Parameters:
     ///   - number: the entry's.
     ///   - before: the entry before it; `nil` for none.
-    /// - Returns: whether anything was added; `nil` if the log tells something else.
+    /// - Returns: whether anything was added; `nil` if the log contradicts.
     func add(
         to entry: inout LogEntry, _ number: Int64, upon before: LogEntry?, _ log: OriginLog
     ) throws(StoreError) -> Bool? {

@@ -2,25 +2,21 @@ import CASStore
 import Storage
 import VersionTree
 
-/// A directory of this machine in which an origin is, or is to be.
+/// A directory of this machine for an origin, which may not exist yet.
 ///
-/// Publishers on any machine that shares the directory may write at once: what they write goes through its log
-/// (`docs/buckets.md`), as in a bucket.
+/// Publishers on all machines that share the directory may write at once, through its log (`docs/buckets.md`).
 struct OriginDirectory {
     let path: String
     let options: PublisherOptions
     let fileSystem: any FileSystem
-    /// Whether it is opened to be repaired.
     var isRepairing = false
 
-    // As in all programs, the umask decides whether the group may write. 022 leaves 0644 and 0755,
-    // which every web server can read.
+    // As usual, the umask decides whether the group may write. 022 leaves 0644 and 0755, which web servers can read.
     private static let directoryMode: UInt32 = 0o777
 
-    /// The storage of an origin that is written to.
-    ///
-    /// - Parameter isCreating: whether the directory is made if there is none; its parent must exist.
-    /// - Throws: `.noOrigin`; `.badOrigin` for a directory that is something else; `.unsupportedFormat`; `.insideStore`.
+    /// - Parameter isCreating: whether to create a missing directory; its parent must exist.
+    /// - Throws: `.noOrigin`; `.badOrigin` for a directory that is something else; `.unsupportedFormat`;
+    ///   `.insideStore`.
     func open(isCreating: Bool) throws(StoreError) -> DirectoryStorage {
         try refuseInsideStore()
         let root = try openRoot(isCreating: isCreating)
@@ -28,14 +24,14 @@ struct OriginDirectory {
         try Self.refuseLinks(
             root.raw, fileSystem,
             but: options.isWithdrawing ? OriginLayout.unneededToWithdraw : [])
-        // Before anything is made in a directory that is not ours.
+        // Before anything is created in a directory that may be somebody else's.
         try checkIsOurs(root.raw, isCreating: isCreating, fileSystem)
         let rights = Self.rights(of: try fileSystem.status(root.raw, OriginLayout.marker))
         if options.verifiesObjects { try mendRights(root.raw, rights, fileSystem) }
         try dropLeftovers(root.raw, fileSystem)
         let lost = try OriginMarker.remade(root.raw, fileSystem)
         let storage = try storage(root, rights, fileSystem)
-        // The log alone makes it an origin: those who only read look for the marker. A repair writes it later.
+        // The log alone makes it an origin, but readers look for the marker. A repair writes it later.
         if let lost, !isRepairing {
             _ = try storage.put(OriginLayout.marker, StorageBody(lost), .pointer)
         }
@@ -43,11 +39,11 @@ struct OriginDirectory {
         return storage
     }
 
-    /// Removes what dead publishers have left; what cannot be removed keeps nobody from publishing, or from taking back.
+    /// Removes what dead publishers have left; a file that stays prevents neither publishing nor withdrawing.
     private func dropLeftovers(
         _ root: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) {
-        // Whoever needs the directory says what stands there.
+        // Whoever needs the directory reports a foreign file in its place.
         let opened = try allowing(
             \.isOfPlace, try fileSystem.openIfPresent(root, OriginLayout.work, .directory))
         guard let work = opened else { return }
@@ -59,12 +55,12 @@ struct OriginDirectory {
         if let reason = try fileSystem.removeLeftover(work.raw, OriginLayout.staging) {
             stays(OriginLayout.staging, reason)
         }
-        // A lock that others made, or something else in its place: it matters to who packs, and is said then.
+        // A foreign lock, or anything else in its place, is reported when somebody packs.
         try allowing(
             \.isOfPlace, try PackingPlace.dropLeftovers(in: work.raw, fileSystem, stays: stays))
     }
 
-    /// Gives everything that readers need the rights that the marker has; what belongs to another user stays, and is told.
+    /// Gives everything that readers need the marker's rights, and reports what belongs to another user.
     private func mendRights(
         _ root: Int32, _ rights: UInt32, _ fileSystem: any FileSystem
     ) throws(StoreError) {
@@ -82,7 +78,7 @@ struct OriginDirectory {
         }
     }
 
-    /// What not all can read who read the marker, or not all can write who should.
+    /// What some readers of the marker cannot read, or some writers cannot write.
     func closedPlaces(
         _ root: Int32, _ rights: UInt32, opens: Bool, givingBackBy outside: (any FileSystem)? = nil,
         _ fileSystem: any FileSystem
@@ -96,9 +92,7 @@ struct OriginDirectory {
         return places.found
     }
 
-    /// Refuses an origin of which a symbolic link stands in place of a directory.
-    ///
-    /// - Parameter unneeded: directories that are not needed.
+    /// Refuses an origin in which a symbolic link replaces a directory that is needed.
     static func refuseLinks(
         _ root: Int32, _ fileSystem: any FileSystem, but unneeded: [String] = []
     ) throws(StoreError) {
@@ -112,13 +106,12 @@ struct OriginDirectory {
         }
     }
 
-    /// What is wrong where something else stands in place of a directory.
     static func obstruction(_ name: String, _ kind: FileStatus.Kind) -> String {
         "\(kind.noun) stands in place of the origin's directory \(name), and nothing is read or written through it; put "
             + "the directory back. To keep an origin on another disk, move all of it"
     }
 
-    /// The storage as it would be: nothing is written.
+    /// The storage for a dry run: nothing is written.
     /// - Throws: as ``open(isCreating:)``.
     func draft(isCreating: Bool) throws(StoreError) -> DraftStorage {
         try refuseInsideStore()
@@ -153,11 +146,9 @@ struct OriginDirectory {
             fileSystem: fileSystem)
     }
 
-    /// Those whom the marker lets read or write: all files get these rights, whatever the umask.
-    ///
-    /// Never that everybody may write, whoever has said so.
+    /// The marker's rights, which all files get whatever the umask; never the right of everybody to write.
     static func rights(of marker: FileStatus?) -> UInt32 {
-        // Whatever a link leads to, its own mode says nothing.
+        // The mode of a link says nothing, whatever it leads to.
         guard let marker, marker.kind == .regular else { return 0 }
         return marker.mode & 0o664
     }
@@ -183,7 +174,6 @@ struct OriginDirectory {
         _ root: Int32, isCreating: Bool, _ fileSystem: any FileSystem
     ) throws(StoreError) {
         if try isOrigin(root, fileSystem) { return }
-        // A repair writes it again.
         if isRepairing, try OriginMarker.remade(root, fileSystem) != nil { return }
         try OriginMarker.refuseLost(root, path, fileSystem)
         guard isCreating else { throw DirectoryOrigin.noOrigin(path) }
@@ -192,7 +182,7 @@ struct OriginDirectory {
         ]
         for name in taken {
             guard try fileSystem.status(root, name) == nil else {
-                // The marker comes first: if another publisher has begun meanwhile, it is there by now.
+                // The marker comes first: if another publisher has begun in the meantime, it exists by now.
                 if try isOrigin(root, fileSystem) { return }
                 throw StoreError(
                     .badOrigin,
@@ -201,8 +191,7 @@ struct OriginDirectory {
             }
         }
         guard !options.beginsAmongOthers else { return }
-        // Another publisher may have begun, or was killed beginning (`.publish`); a disk of its own has a place for what
-        // fsck finds.
+        // Another publisher may have begun, or been killed (`.publish`); a file system has a directory for lost files.
         let others = try fileSystem.names(in: root).filter {
             !$0.hasPrefix(".") && $0 != FileStatus.foundFiles
         }
@@ -215,7 +204,7 @@ struct OriginDirectory {
     }
 
     /// Whether it has the marker, or the log that makes it an origin without one.
-    /// - Throws: also `.offeredElsewhere` for a cache of an origin that is elsewhere: its log has one entry, which is empty.
+    /// - Throws: also `.offeredElsewhere` for a cache of an origin elsewhere, whose log has one empty entry.
     private func isOrigin(_ root: Int32, _ fileSystem: any FileSystem) throws(StoreError) -> Bool {
         let first = try fileSystem.status(root, OriginLayout.logMark)
         if let first, first.kind == .regular, first.byteCount == 0,
@@ -226,14 +215,13 @@ struct OriginDirectory {
                 "\(printable(path)) is what a server keeps of an origin in a bucket: publish to the bucket"
             )
         }
-        // What is wrong with its marker is mended, as in a bucket.
+        // A wrong marker is mended, as in a bucket.
         if first != nil { return true }
         return try OriginMarker.isPresent(root, path, fileSystem)
     }
 
-    /// An origin is not part of a store: a foreign file among the store's files is a finding.
+    /// Refuses an origin inside a store, where foreign files are a finding.
     private func refuseInsideStore() throws(StoreError) {
-        // If it does not exist yet, the directory in which it will be made.
         var place = path
         while place.count > 1, place.hasSuffix("/") { place.removeLast() }
         let end = place.lastIndex(of: "/")
@@ -254,9 +242,8 @@ struct OriginDirectory {
 }
 
 extension WorkDirectory {
-    /// The refusal, explained where root acts as the directory's owner and meets what is somebody else's, as after a restore.
+    /// Explains a refusal when root acts as the directory's owner but files are somebody else's, as after a restore.
     func explained(_ error: StoreError) -> StoreError {
-        // The refusal stands, in the system's own words.
         guard error.code == .permission, effectiveUser() == 0,
             let owner = try? fileSystem.status(root).owner, owner != 0
         else { return error }
@@ -267,12 +254,12 @@ extension WorkDirectory {
     }
 }
 
-/// Room on a full disk: taking back must not wait for it.
+/// Space on a full disk, so that a withdrawal need not wait for it.
 enum OriginReserve {
     private static let byteCount: Int64 = 512 << 10
     private static let path = "\(OriginLayout.work)/\(OriginLayout.reserve)"
 
-    /// Reserves room for the pointers and entries of a day when the disk is full; does without where it cannot.
+    /// Reserves space for the pointers and entries of a day, or does without.
     static func make(in work: WorkDirectory) {
         let (root, fileSystem) = (work.root, work.fileSystem)
         do throws(StoreError) {
@@ -281,12 +268,12 @@ enum OriginReserve {
             let file = try fileSystem.open(root, path, .creating, mode: 0o600)
             try fileSystem.reserve(file.raw, byteCount)
         } catch {
-            // Half of it is no use to anybody.
+            // Half of it would be useless.
             try? fileSystem.removeIfPresent(root, path)
         }
     }
 
-    /// Deletes the reserve, else what packing has kept for the next release.
+    /// Deletes the reserve or, without one, the caches of packing.
     /// - Returns: whether there was any of it.
     static func makeRoom(
         in root: Int32, _ fileSystem: any FileSystem

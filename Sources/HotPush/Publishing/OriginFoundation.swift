@@ -2,10 +2,9 @@ import CASStore
 import Storage
 import VersionTree
 
-/// Makes an origin that has no log: looks what the store can do, then writes entry 1.
+/// Makes an origin that has no log: probes the store, then writes entry 1 with the pointers and clients' files found.
 ///
-/// The pointers that stand there become those of entry 1, with what the clients of other systems were told. Where a listing
-/// shows all that is there, that happens by itself: the publishers of older castrees wrote no log to a directory.
+/// In a directory, whose listing is complete, that happens automatically: older castree versions wrote no log.
 struct OriginFoundation {
     private let publisher: OriginPublisher
     private let log: OriginLog
@@ -17,18 +16,18 @@ struct OriginFoundation {
     }
 
     /// - Parameters:
-    ///   - seen: a pointer that stands there.
-    ///   - isUrgent: whether nothing that the clients of other systems were told may be in the way.
-    ///   - check: refuses what is not to be done, by what the origin is without its log.
-    /// - Returns: what the origin is then; somebody else may have been faster.
-    /// - Throws: `.unsuitableStore`; `.badOrigin` if something else stands there; `.damagedOrigin` if a log was there, or
-    ///   pointers are to be taken over and the options do not say so; what reading and writing throws.
+    ///   - seen: a pointer that is there.
+    ///   - isUrgent: whether to continue in spite of errors in what other systems' clients were told.
+    ///   - check: refuses a wrong command, given the origin without its log.
+    /// - Returns: the state afterwards; somebody else may have been faster.
+    /// - Throws: `.unsuitableStore`; `.badOrigin` if something else is there; `.damagedOrigin` if there was a log, or
+    ///   pointers would be taken over without the option; what reading and writing throws.
     func lay(
         _ seen: LogCopy.Seen, isUrgent: Bool,
         checking check: (OriginState) throws(StoreError) -> Void
     ) throws(StoreError) -> OriginState {
         let marked = try checkMarker()
-        // Publishers of older castrees keep others out.
+        // Keeps out publishers of older castree versions.
         let lock = try OriginLock(storage, publisher.options)
         defer { withExtendedLifetime(lock) {} }
         if storage.isOnDisk, let state = try log.state(from: 0) { return state }
@@ -41,8 +40,7 @@ struct OriginFoundation {
             first = try entry(condition, standing.pointers)
             try check(OriginState(number: 0, entry: first, pointers: first.pointers))
         } catch {
-            // Others may have made the origin meanwhile and gone on: the pointers are theirs, and a prune has deleted
-            // what the probe wrote.
+            // Others may have made the origin in the meantime, whose pointers these are, and pruned the probe's files.
             guard let state = try log.state(from: 0) else { throw error }
             return state
         }
@@ -54,8 +52,8 @@ struct OriginFoundation {
         return try tell(standing.clients, upon: state) ?? state
     }
 
-    /// Writes entries until the log has all that the clients of other systems were told.
-    /// - Returns: the state after them; `nil` if the log tells something else, or somebody else writes to it.
+    /// Writes entries until the log has all that other systems' clients were told.
+    /// - Returns: the state after them; `nil` if the log contradicts, or somebody else writes to it.
     private func tell(
         _ clients: CopiedClients, upon state: OriginState
     ) throws(StoreError) -> OriginState? {
@@ -70,23 +68,23 @@ struct OriginFoundation {
         }
     }
 
-    /// What stands there, unless a log may not be begun upon it.
+    /// What is there, unless a log may not be begun upon it.
     private func traces(_ seen: LogCopy.Seen) throws(StoreError) -> OriginTraces {
         let traces = try OriginTraces(of: storage)
         guard let loss = traces.loss(namedBy: seen.pointer?.log) else { return traces }
-        // What a log named its entry is looked for later.
+        // An entry that a pointer names is looked for later.
         let isOlder = storage.isOnDisk && seen.pointer?.log == nil
         guard publisher.options.takesOver || isOlder, traces.mayBeTakenOver else { throw loss }
         return traces
     }
 
-    /// Writes pointers that stood in an older log: they name entries that are gone.
+    /// Writes pointers of an older log, which name entries that are gone.
     private func bringUp(_ state: OriginState) {
         for channel in state.pointers.keys.sorted() {
             do throws(StoreError) {
                 try CopyWriting(log, publisher.pause).write(channel, of: state, isForced: true)
             } catch {
-                // The entry stands; devices see what they saw before.
+                // The entry exists; devices see what they saw before.
                 publisher.options.notice(
                     "\(OriginLayout.pointer(channel)) could not be written (\(error.message)); castree fsck "
                         + "--repair writes it")
@@ -94,8 +92,8 @@ struct OriginFoundation {
         }
     }
 
-    /// Refuses a place where an origin of a newer castree is, or something else.
-    /// - Returns: the id that the marker says.
+    /// Refuses a place with an origin of a newer castree, or something else.
+    /// - Returns: the id in the marker.
     /// - Throws: `.badOrigin`; `.unsupportedFormat`.
     @discardableResult
     func checkMarker() throws(StoreError) -> String? {
@@ -106,9 +104,7 @@ struct OriginFoundation {
         return OriginMarker.id(in: bytes)
     }
 
-    /// The entry 1 that offers pointers.
-    ///
-    /// - Parameter condition: what the store was found to do; `nil` where nothing is written.
+    /// - Parameter condition: what probing the store has shown; `nil` for a dry run.
     private func entry(
         _ condition: LogEntry.PointerCondition?, _ pointers: [ChannelPointer]
     ) throws(StoreError) -> LogEntry {
@@ -124,8 +120,8 @@ struct OriginFoundation {
     }
 
     /// Writes the marker and entry 1.
-    /// - Parameter marked: the id that the marker says; where no pointer is signed any more, nothing else knows it.
-    /// - Returns: what the origin is then; somebody else may have been faster.
+    /// - Parameter marked: the id in the marker, the only record of it if no pointer is signed.
+    /// - Returns: the state afterwards; somebody else may have been faster.
     private func found(
         _ entry: LogEntry, _ marked: String?
     ) throws(StoreError) -> OriginState? {
@@ -146,8 +142,8 @@ struct OriginFoundation {
         return try log.state(from: 1)
     }
 
-    /// What the origin would be, with nothing written.
-    /// - Throws: as ``lay(_:)``.
+    /// The state in a dry run.
+    /// - Throws: as ``lay(_:isUrgent:checking:)``.
     func planned(_ seen: LogCopy.Seen) throws(StoreError) -> OriginState {
         try checkMarker()
         let standing = try standing(traces(seen))
@@ -156,17 +152,15 @@ struct OriginFoundation {
         return OriginState(number: 1, entry: entry, pointers: entry.pointers)
     }
 
-    /// What is taken over.
     private struct Standing {
         var pointers: [ChannelPointer] = []
-        /// Whether the pointers are other ones than those that stand there.
+        /// Whether the pointers differ from those that are there.
         var isChanged = false
         var clients: CopiedClients
     }
 
-    /// The pointers that stand in an origin without a log, with all their manifests.
-    ///
-    /// - Throws: `.damagedOrigin` if a manifest is not there, or something is offered in a later epoch than the first.
+    /// The pointers of an origin without a log, with all their manifests.
+    /// - Throws: `.damagedOrigin` if a manifest is missing, or something is offered in a later epoch than the first.
     private func standing(
         _ traces: OriginTraces, isUrgent: Bool = false
     ) throws(StoreError) -> Standing {
@@ -175,7 +169,7 @@ struct OriginFoundation {
             clients: try CopiedClients(in: storage, passingOver: passOver))
         let there = try pointers(of: traces.channels)
         for var pointer in there {
-            // No first entry could say so, and nobody could read it any more.
+            // A first entry cannot have a later epoch, so nobody could read it any more.
             for release in pointer.liveReleases {
                 let epoch = max(release.version.epoch, release.delivery?.epoch ?? 0)
                 guard epoch == 0 else { throw traces.loss(with: epoch) }
@@ -193,7 +187,7 @@ struct OriginFoundation {
         return standing
     }
 
-    /// Signs a pointer that stood in an older log: its signatures say in which entry.
+    /// Signs a pointer of an older log again, because its signatures name an entry.
     private func seal(
         _ pointer: ChannelPointer, upon there: [ChannelPointer]
     ) throws(StoreError) -> ChannelPointer {
@@ -208,14 +202,14 @@ struct OriginFoundation {
         var pointers: [ChannelPointer] = []
         for name in names {
             guard let pointer = try storage.pointer(of: name) else { continue }
-            // An older castree's origin goes on as it was, whatever it has lost.
+            // An older castree's origin continues as it was, whatever it has lost.
             if !storage.isOnDisk { try check(pointer) }
             pointers.append(pointer)
         }
         return pointers
     }
 
-    /// What was copied must be whole: nobody could tell later what was forgotten.
+    /// Checks that a copy is complete, because nobody could tell later what was forgotten.
     private func check(_ pointer: ChannelPointer) throws(StoreError) {
         for version in pointer.releases.compactMap(\.version) {
             let key = OriginLayout.path(.manifest, version.manifest, in: version.epoch)
@@ -228,7 +222,7 @@ struct OriginFoundation {
         for release in pointer.liveReleases { try checkPacks(of: release, in: pointer.channel) }
     }
 
-    /// A pointer must not name packs that are not there: nobody could prune any more.
+    /// Checks the packs that a pointer names: if they were missing, nobody could prune any more.
     private func checkPacks(
         of release: LiveRelease, in channel: ChannelName
     ) throws(StoreError) {
@@ -248,17 +242,15 @@ struct OriginFoundation {
 }
 
 extension ObjectStorage {
-    /// Finds out whether a store refuses to overwrite, and how it takes a tag: how pointers can be replaced in one step.
-    ///
-    /// Takes up to six requests.
-    /// - Throws: `.unsuitableStore` if the store creates what is there already.
+    /// Probes, by up to six requests, whether a store refuses to overwrite, and how it takes the tag for replacing.
+    /// - Throws: `.unsuitableStore` if the store creates a file that exists.
     func probe() throws(StoreError) -> LogEntry.PointerCondition {
         if isOnDisk { return .inQuotes }
         let body = try StorageBody(Array("castree\n".utf8))
         var key = OriginLayout.probe(try LogEntry.drawAuthor())
         var first = try putIfAbsent(key, body, .logEntry)
         if case .conditionFailed = first {
-            // The answer to its first try was lost: nobody else has drawn this name.
+            // The answer to the first try was lost: nobody else has drawn this name.
             key = OriginLayout.probe(try LogEntry.drawAuthor())
             first = try putIfAbsent(key, body, .logEntry)
         }
@@ -269,7 +261,7 @@ extension ObjectStorage {
         case .unknown, .conflict: throw refusal(second)
         case .stored, .unsupported: throw LogCommit.unsuitable(self)
         }
-        // The file stays until a prune: publishers need no right to delete.
+        // The file stays until a prune, since publishers need no right to delete.
         return try pointerCondition(key, tag, body)
     }
 
@@ -279,7 +271,7 @@ extension ObjectStorage {
             return StoreError(
                 reason.refusal ?? .network, "\(place) cannot be probed: \(reason)")
         case .conditionFailed, .conflict:
-            // A first try was stored, and its answer came too late: that is no overwriting.
+            // The first try was stored, and its answer came too late: that is no overwriting.
             return StoreError(
                 .network,
                 "\(place) cannot be probed: the store answers too late; repeat the command")
@@ -304,7 +296,6 @@ extension ObjectStorage {
         return .none
     }
 
-    /// What says that an origin stands there; whatever stood there goes.
     func write(marker: [UInt8]) throws(StoreError) {
         let written = try put(OriginLayout.marker, StorageBody(marker), .pointer)
         guard case .unknown(let why) = written else { return }
@@ -312,7 +303,6 @@ extension ObjectStorage {
             why.refusal ?? .network, "no answer came to \(OriginLayout.marker) in \(place): \(why)")
     }
 
-    /// A channel's pointer as devices see it; `nil` if there is none.
     func pointer(of channel: ChannelName) throws(StoreError) -> ChannelPointer? {
         try contents(OriginLayout.pointer(channel), limit: ChannelPointer.byteCountMax).map {
             (bytes) throws(StoreError) in try ChannelPointer(parsing: bytes, of: channel)

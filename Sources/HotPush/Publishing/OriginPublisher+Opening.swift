@@ -2,10 +2,10 @@ import CASStore
 import Storage
 import VersionTree
 
-// What a command builds upon: what the log says, or what stands where an older castree has written none.
+// What a command builds upon: the log or, if an older castree has written none, what is there.
 
 extension OriginPublisher {
-    /// The log, as those read it who sign here.
+    /// The log, judged by the keys that sign here.
     /// - Parameter isWary: whether something is to be deleted.
     func makeLog(isWary: Bool = false) -> OriginLog {
         let sealing = options.sealing
@@ -23,14 +23,12 @@ extension OriginPublisher {
             notice: options.notice)
     }
 
-    /// What the origin is now, and what stands as a channel's pointer.
-    ///
-    /// An origin without a log gets one.
+    /// The origin's state, and what was found as a channel's pointer; an origin without a log gets one.
     /// - Parameters:
     ///   - channel: the one that the command is about.
-    ///   - isCreating: whether an origin is made if there is none.
-    ///   - isUrgent: whether nothing that the clients of other systems were told may be in the way.
-    ///   - check: refuses what the command is not to do: for its sake no log is begun.
+    ///   - isCreating: whether to make a missing origin.
+    ///   - isUrgent: whether to continue in spite of errors in what other systems' clients were told.
+    ///   - check: refuses a wrong command, before a log is begun for it.
     /// - Throws: `.noOrigin`; `.damagedOrigin` also for a log that has lost its last entries; what `check` throws.
     func open(
         _ channel: ChannelName, _ log: OriginLog, isCreating: Bool = false, isUrgent: Bool = false,
@@ -62,19 +60,19 @@ extension OriginPublisher {
             seen, isUrgent: isUrgent, checking: check)
         // Somebody else may have been faster.
         try check(state)
-        // What named an entry of a log that is gone was written again.
+        // A pointer that named an entry of a lost log was written again.
         return (state, seen.pointer?.log == nil ? seen : try copy.read(from: storage))
     }
 
-    /// What the origin is now; `nil` if it has no log.
+    /// The origin's state; `nil` if it has no log.
     /// - Throws: also `.damagedOrigin` if the log has lost its last entries.
     func logged(
         _ channel: ChannelName, _ seen: LogCopy.Seen, _ log: OriginLog
     ) throws(StoreError) -> OriginState? {
         guard var state = try log.state(from: seen.pointer?.log ?? 0) else { return nil }
-        // Where each look is paid for, who writes to a channel looks at its pointer.
+        // In a bucket, where each look costs, a writer looks only at its channel's pointer.
         if storage.isOnDisk {
-            // What is written where an entry is lost would come before those that were built upon it.
+            // A new entry in place of a lost one would precede entries that do not follow from it.
             while let later = try log.later(than: state.number),
                 let newer = try log.state(from: later), newer.number > state.number
             {
@@ -86,7 +84,7 @@ extension OriginPublisher {
         return state
     }
 
-    /// Refuses a log that has lost its last entries, as any pointer shows, also of a channel that the log knows no more.
+    /// Refuses a log that has lost its last entries, as any pointer shows, even of a channel unknown to the log.
     func checkEnd(of log: OriginLog, _ state: OriginState) throws(StoreError) {
         try storage.listAll(OriginLayout.channels + "/") { (page) throws(StoreError) in
             for channel in page.files.compactMap({ OriginLayout.channel(ofPointer: $0.key) }) {
@@ -96,10 +94,9 @@ extension OriginPublisher {
         }
     }
 
-    /// Refuses a log that has lost its last entries, as a pointer shows that names one: what they say would be taken back,
-    /// silently as soon as others get their numbers.
+    /// Refuses a log that has lost the entry which a pointer names, or later ones, as entries precede their pointers.
     ///
-    /// An entry stands before any pointer names it.
+    /// What the lost ones say would be revoked, silently once others get their numbers.
     func checkEnd(
         of log: OriginLog, _ state: OriginState, _ channel: ChannelName, _ seen: LogCopy.Seen
     ) throws(StoreError) {
@@ -107,9 +104,9 @@ extension OriginPublisher {
         func lost(in seen: LogCopy.Seen) throws(StoreError) -> Int64? {
             guard let pointer = seen.pointer, let named = pointer.log, named > state.number,
                 try !log.has(named),
-                // Where those who sign can tell, a stranger's pointer keeps nobody from publishing.
+                // With keys that can tell, a stranger's pointer does not prevent publishing.
                 try log.vouches?(pointer.seal) ?? true,
-                // A take-over that was cut short: what the pointer of an older log offered, entry 1 does.
+                // In an interrupted take-over, entry 1 offers what the pointer of an older log does.
                 try log.reading(1)?.entry?.pointers[channel]?.takesOver(pointer) != true
             else { return nil }
             return named
@@ -120,7 +117,6 @@ extension OriginPublisher {
         throw log.lacks(named, namedBy: copy.key)
     }
 
-    /// What the origin is now, where it has a log.
     func state(of log: OriginLog, from hint: Int64) throws(StoreError) -> OriginState {
         guard let state = try log.state(from: hint) else {
             throw StoreError(.network, "the log in \(storage.place) cannot be read any more")
@@ -129,18 +125,16 @@ extension OriginPublisher {
     }
 }
 
-// What a publisher that signs was kept from finishing.
-
 extension OriginPublisher {
-    /// Commits what a command has signed that was cut short: see ``SignedSequences``.
+    /// Commits what an interrupted command has signed; see ``SignedSequences``.
     ///
-    /// Devices may have seen it, whatever the log says now: who can write to the origin can delete an entry. All that
-    /// it names was stored before it was signed, and no prune has deleted any of it if none came since. If one came, it
-    /// stands in the log where the commit would be, or after another one that does: then the commit never was, and a release
-    /// that only it offers is left to whoever wants it.
+    /// Devices may have seen it, whatever the log says now, since anybody who can write to the origin can delete an
+    /// entry. Everything that it names was stored before it was signed, and is there if no prune came since. If one
+    /// came, it is in the log in place of the commit or after an entry in that place. Then the commit never was, and
+    /// a release that only it offers is left to others.
     /// - Parameter only: the channel; `nil` for all of them.
-    /// - Returns: the state after that.
-    /// - Throws: `.untrusted` if not all who have signed it sign now; what committing throws.
+    /// - Returns: the state afterwards.
+    /// - Throws: `.untrusted` if one of its signers does not sign now; what committing throws.
     func finishing(
         _ only: ChannelName?, upon state: OriginState, _ log: OriginLog
     ) throws(StoreError) -> OriginState {
@@ -153,7 +147,6 @@ extension OriginPublisher {
                 to: channel, upon: state, log, isSealed: true, isFinished: true
             ) {
                 (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
-                // Somebody else may have done it meanwhile, or have gone on.
                 let unfinished = try sealing.unfinished(at: place, upon: state.pointers)
                 guard let pointer = unfinished.first(where: { $0.channel == channel }) else {
                     return nil
@@ -164,7 +157,7 @@ extension OriginPublisher {
         return state
     }
 
-    /// What such a pointer becomes in the next entry: its signatures are of the entry that it was to stand in.
+    /// The unfinished pointer for the next entry: its signatures name the entry for which they were made.
     private func finished(
         _ pointer: ChannelPointer, upon state: OriginState
     ) throws(StoreError) -> ChannelPointer? {
@@ -202,8 +195,8 @@ extension OriginPublisher {
 }
 
 extension OriginState {
-    /// Whether what an earlier command had left was this very withdrawal: no other command is needed.
-    /// - Parameter before: what stood before that was finished.
+    /// Whether the unfinished commit was this very withdrawal, so that no other is needed.
+    /// - Parameter before: the state before it was finished.
     func hasFinished(
         withdrawing version: VersionName, from channel: ChannelName, _ toEmbedded: Bool,
         upon before: OriginState

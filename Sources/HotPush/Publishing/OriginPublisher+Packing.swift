@@ -3,12 +3,11 @@ import Storage
 package import VersionTree
 
 extension OriginPublisher {
-    /// Makes the packs of a version that a channel offers, and offers them: the second half of a publication without
-    /// packs.
+    /// Makes and offers the packs of an offered version, as the second half of a publication without packs.
     ///
-    /// The release keeps its place and its sequence. If it has been withdrawn meanwhile, nothing happens.
+    /// The release keeps its position and its sequence. If it has been withdrawn in the meantime, nothing happens.
     /// - Returns: what was committed; ``OriginCommit/packing`` is `nil` if the release has its packs already.
-    /// - Throws: `.noOrigin`; `.notOffered` if the channel does not offer the version; what ``publish(_:of:as:)`` throws.
+    /// - Throws: `.noOrigin`; `.notOffered` if the channel does not offer the version; as ``publish(_:of:as:_:)``.
     package func pack(
         _ name: String, of versions: VersionStore, in channel: ChannelName = .stable
     ) throws(StoreError) -> OriginCommit {
@@ -44,7 +43,7 @@ extension OriginPublisher {
                 return state.pointers[channel]?
                     .delivering(manifest, by: delivery, now: now()).map { ($0, .pack) }
             }
-            // The packs are offered; whatever is not noted is made again.
+            // The packs are offered; frames that are not noted are made again.
             if !isWithdrawn { try? packing.note(after) }
             var commit = done
             commit.packing = isWithdrawn ? .withdrawn : packing.report
@@ -53,9 +52,7 @@ extension OriginPublisher {
         }
     }
 
-    /// What packing would make; `nil` if there is nothing to do.
-    ///
-    /// Writes nothing.
+    /// What packing would make, without writing anything; `nil` if there is nothing to do.
     /// - Throws: as ``pack(_:of:in:)``.
     package func planPacks(
         _ name: String, of versions: VersionStore, in channel: ChannelName = .stable
@@ -93,9 +90,8 @@ extension OriginPublisher {
 }
 
 extension OriginPublisher {
-    /// What publishing a version would write; writes nothing, not even to look what the store can do.
-    ///
-    /// - Throws: as ``publish(_:of:as:)``.
+    /// What publishing a version would write; writes nothing, and does not probe the store.
+    /// - Throws: as ``publish(_:of:as:_:)``.
     package func plan(
         _ name: String, of versions: VersionStore, as offer: ReleaseOffer = ReleaseOffer()
     ) throws(StoreError) -> PublishPlan {

@@ -2,11 +2,10 @@ package import CASStore
 import Storage
 import VersionTree
 
-// Signatures in an origin: the pointer in an entry of the log carries them, and nothing else of the entry is signed.
+// Signatures in an origin: of an entry of the log, only the pointer is signed.
 
 extension OriginPublisher {
-    /// Refuses what must not be built upon, before anything is sent.
-    /// - Throws: `.untrusted`.
+    /// Refuses an untrusted state (`.untrusted`) before anything is sent.
     func checkSigning(
         _ channel: ChannelName, upon state: OriginState, _ log: OriginLog
     ) throws(StoreError) {
@@ -21,8 +20,8 @@ extension OriginPublisher {
         }
     }
 
-    /// The state after one that must not be built upon: what keys remember may be newer than what was read of the log.
-    /// - Throws: `refusal` if nobody has written to the log since, or it is for another reason.
+    /// The state after an untrusted one, as the keys may remember a newer one than was read from the log.
+    /// - Throws: `refusal` if nobody has written to the log since, or it has another reason.
     func newer(
         than state: OriginState, _ log: OriginLog, refused refusal: StoreError
     ) throws(StoreError) -> OriginState {
@@ -32,8 +31,8 @@ extension OriginPublisher {
         return newer
     }
 
-    /// A pointer, signed for an entry that follows a state.
-    /// - Parameter isRepeated: whether the same command has signed one before, and somebody else was faster.
+    /// Signs a pointer for the entry that follows a state.
+    /// - Parameter isRepeated: whether this command has signed one before, and somebody else was faster.
     func seal(
         _ pointer: ChannelPointer, upon state: OriginState, isRepeated: Bool = false
     ) throws(StoreError) -> ChannelPointer {
@@ -42,8 +41,8 @@ extension OriginPublisher {
             notice: options.notice)
     }
 
-    /// Notes beside the keys what an entry is about to say: see ``SignedSequences``.
-    /// - Throws: why it cannot be noted; nothing may be sent then.
+    /// Notes beside the keys what an entry is about to say; see ``SignedSequences``.
+    /// - Throws: why it cannot be noted, in which case nothing may be sent.
     func prepare(_ pointer: ChannelPointer, upon before: OriginState) throws(StoreError) {
         try putTrustBack(for: pointer)
         try options.sealing.prepare(
@@ -51,14 +50,15 @@ extension OriginPublisher {
             notice: options.notice)
     }
 
-    /// Writes the versions of the trust by which the keys have signed, and which an origin has lost: devices that know the
-    /// newer keys obey no older ones, and those that are behind cannot follow.
+    /// Restores trust files that the keys have signed by and the origin has lost.
+    ///
+    /// Without them, devices that are behind cannot follow, and the others obey no older ones.
     private func putTrustBack(for pointer: ChannelPointer) throws(StoreError) {
         guard let origin = pointer.origin, let newest = pointer.trustVersion else { return }
         let files = try options.sealing.trusts(of: origin).filter { $0.version <= newest }
-        // What is adopted may lack any; else one look must do.
+        // An adopted origin may have lost any; otherwise one look must do.
         for file in options.sealing.adopts ? files : files.suffix(1) {
-            // A stranger's, too: pointers that name it are signed by this one.
+            // Even a stranger's file is replaced: the pointers that name it are signed by this one.
             guard try TrustFile.ifSound(try storage.trust(file.version)) != file else { continue }
             try write(file) { _ in true }
             options.notice(
@@ -67,7 +67,7 @@ extension OriginPublisher {
         }
     }
 
-    /// Remembers what was signed, and copies the id of an origin that was not signed before into its marker.
+    /// Remembers what was signed, and writes the id of a newly signed origin into its marker.
     func signed(_ pointer: ChannelPointer, upon before: OriginState) {
         guard pointer.isSigned, let origin = pointer.origin else { return }
         options.sealing.remember(pointer, at: storage.identity, notice: options.notice) {
@@ -79,7 +79,7 @@ extension OriginPublisher {
             _ = try storage.put(
                 OriginLayout.marker, StorageBody(OriginMarker.serialized(of: origin)), .pointer)
         } catch {
-            // A copy for people: devices read the pointer.
+            // The marker's id is for people; devices read the pointer.
             options.notice("\(OriginLayout.marker) could not be written: \(error.message)")
         }
     }
@@ -91,15 +91,14 @@ extension OriginPublisher {
         return pointer.trimmed(to: count, now: now())
     }
 
-    /// A state in which a channel has the newest pointer that is signed by those whom the publisher trusts.
+    /// The state with a channel's newest trusted pointer.
     ///
-    /// Entries of the log never go: one that a stranger has written must not keep others from publishing. Only pointers of
-    /// entries from ``LogEntry/keptFrom`` on are taken, since the files of older ones may be gone; and none that keys
-    /// have signed which were changed since.
+    /// Entries are never removed, so a stranger's must not prevent publishing. Only pointers of entries from
+    /// ``LogEntry/keptFrom`` on qualify, as files of older ones may be gone, and only of keys not rotated since.
     /// - Parameters:
-    ///   - isSaid: whether somebody is told that it is another one than the newest.
-    ///   - isRotating: whether it is this command that changes the keys.
-    /// - Returns: the state as it is, if there is no such pointer: whoever builds upon it is refused.
+    ///   - isSaid: whether to report that it is not the newest pointer.
+    ///   - isRotating: whether this command changes the keys.
+    /// - Returns: the unchanged state if there is no such pointer; building upon it is refused.
     func trusted(
         _ state: OriginState, _ channel: ChannelName, _ log: OriginLog, isSaid: Bool = true,
         isRotating: Bool = false
@@ -117,7 +116,7 @@ extension OriginPublisher {
                 let pointer = try log.pastEntry(earlier).pointers[channel]
             else { return state }
             place = earlier
-            // Live by rule G only if an entry from `kept` on still offers it: `before` is one.
+            // Live by rule G only if an entry from `kept` on still offers it; `before` is one.
             guard
                 isRotating
                     ? sealing.knows(pointer, of: origin)
@@ -138,7 +137,7 @@ extension OriginPublisher {
         return state
     }
 
-    /// Whether those who sign here have signed any channel, whatever others have written over it.
+    /// Whether the keys here have signed any channel, whatever others have written over it.
     func hasSigned(in state: OriginState, _ log: OriginLog) throws(StoreError) -> Bool {
         for channel in state.pointers.keys {
             let known = try trusted(state, channel, log, isSaid: false).pointers[channel]
@@ -147,7 +146,7 @@ extension OriginPublisher {
         return false
     }
 
-    /// Whether keys were changed after a pointer was signed: by a file that only its own keys can have made.
+    /// Whether keys were changed after a pointer was signed, by a file that only its own keys can have made.
     private func isRotated(since pointer: ChannelPointer) throws(StoreError) -> Bool {
         let version = pointer.trustVersion ?? TrustFile.firstVersion
         guard let origin = pointer.origin,
@@ -158,7 +157,7 @@ extension OriginPublisher {
 
     // MARK: Signing anew
 
-    /// Signs the pointers of channels anew, as they are: as ``Publisher/resign(_:)``, an entry for each.
+    /// Signs unchanged pointers anew, in an entry for each.
     package func resign(_ only: ChannelName? = nil) throws(StoreError) -> [OriginCommit] {
         try options.sealing.requireSigner()
         let log = makeLog()
@@ -197,9 +196,9 @@ extension OriginPublisher {
             }
             commits.append(commit)
         }
-        // What anybody may have written beside them keeps no channel from being signed in time.
+        // Foreign channels must not prevent others from being signed in time.
         if let (channel, error) = refused.min(by: { $0.key < $1.key }) {
-            // What is to be looked at is to be seen.
+            // The pointers to look at must be visible.
             writeCopies(of: try self.state(of: log, from: state.number), log)
             let signed = commits.map(\.pointer.channel.description).joined(separator: ", ")
             throw StoreError(
@@ -209,8 +208,7 @@ extension OriginPublisher {
         return commits
     }
 
-    /// Says whose signatures count from now on, and signs every channel by them: as ``Publisher/rotate(_:)``, an entry for
-    /// each channel.
+    /// Changes the keys and signs every channel by them, in an entry for each.
     package func rotate(
         _ rotation: TrustRotation
     ) throws(StoreError) -> (step: TrustRotation.Step, commits: [OriginCommit]) {
@@ -227,7 +225,7 @@ extension OriginPublisher {
             }
         }.state
         let state = try finishing(nil, upon: opened, log)
-        // Channels that a call which was cut short has signed already: devices may not see it yet.
+        // Devices may not see the channels yet that an interrupted call has signed.
         writeCopies(of: state, log)
         var pointers = try known(in: state, log)
         var step = try self.step(rotation, upon: pointers, after: state.number)
@@ -240,7 +238,6 @@ extension OriginPublisher {
             let newest = try self.state(of: log, from: state.number)
             let (commit, _) = try committing(to: channel, upon: newest, log, isSealed: true) {
                 (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
-                // Somebody else may have done it meanwhile.
                 guard state.pointers[channel].map(step.file.counts) != true else { return nil }
                 pointers[channel] = try known(in: state, log, channel)[channel]
                 return try self.step(
@@ -254,7 +251,7 @@ extension OriginPublisher {
         return (step, commits)
     }
 
-    /// Whether readers will take the entries of a rotation: the new version of the trust cannot be taken back.
+    /// Checks that readers will accept the entries of a rotation, because a new trust file cannot be revoked.
     /// - Throws: as ``LogCommit/check(_:_:after:of:)``.
     func checkEntries(
         of step: TrustRotation.Step, upon state: OriginState
@@ -282,16 +279,15 @@ extension OriginPublisher {
             upon: pointers, by: options.sealing, in: storage.place, log: number + 1,
             signing: only.map { [$0] } ?? [], now: now()
         ) { (version) throws(StoreError) in
-            // What a key remembers counts, whatever stands in its place: it is put back.
+            // What a key remembers counts, whatever is in its place, and is restored.
             if let file = known.first(where: { $0.version == version }) { return file }
             return try storage.trust(version)
         }
     }
 
-    /// The newest pointer of each channel that a key known here has signed: anybody can write others, and no rotation waits
-    /// for those.
-    /// - Parameter only: this channel alone; `nil` for all, and the others are said.
-    /// - Returns: all pointers if there are only others.
+    /// The newest pointer of each channel that a known key has signed; strangers' pointers stop no rotation.
+    /// - Parameter only: one channel; `nil` for all, and others are reported.
+    /// - Returns: all pointers if no key has signed any.
     private func known(
         in state: OriginState, _ log: OriginLog, _ only: ChannelName? = nil
     ) throws(StoreError) -> [ChannelName: ChannelPointer] {
@@ -318,7 +314,7 @@ extension OriginPublisher {
         return pointers
     }
 
-    /// Writes a version of the trust, before any pointer names it; one that is there stays, unless no device follows it.
+    /// Writes a trust file before any pointer names it; an existing one stays, unless no device follows it.
     /// - Throws: `.untrusted` if another one is there; `.network` if nobody knows.
     func write(
         _ file: TrustFile, insteadOf isNone: (TrustFile) -> Bool = { _ in false }
@@ -350,7 +346,7 @@ extension OriginPublisher {
             "\(key) in \(storage.place) could not be written (\(reason)); repeat the command")
     }
 
-    /// - Returns: whether what stood there was replaced.
+    /// - Returns: whether the existing file was replaced.
     private func replaceTrust(_ file: TrustFile, _ key: String) throws(StoreError) -> Bool {
         guard let tag = try storage.head(key)?.tag else { return false }
         let spelling =

@@ -2,10 +2,9 @@ package import CASStore
 import Storage
 package import VersionTree
 
-// What the clients of other systems are told: in the same entry of the log as what is offered.
+// What other systems' clients are told, in the same entry of the log as the offer.
 
 extension OriginPublisher {
-    /// Whether anybody is told what a channel offers.
     func tells(
         of channel: ChannelName, _ state: OriginState, _ log: OriginLog, _ source: ReleaseSource
     ) throws(StoreError) -> Bool {
@@ -13,7 +12,7 @@ extension OriginPublisher {
         return try telling.tells(of: channel, in: ClientLog(state, log, source, options))
     }
 
-    /// Adds to an entry what the clients of other systems are told of a channel: as the entry offers it, or as it stands.
+    /// Adds to an entry what other systems' clients are told of a channel, by the entry's offers or the current ones.
     func tell(
         of channel: ChannelName, upon state: OriginState, _ log: OriginLog,
         _ source: ReleaseSource, _ entry: inout LogEntry
@@ -26,12 +25,11 @@ extension OriginPublisher {
         try clients.write(to: &entry)
     }
 
-    /// What the clients of other systems are told now, for who looks: what is set there goes nowhere.
-    ///
-    /// - Parameter versions: the store that has the files of releases, too; `nil` for none.
+    /// What other systems' clients are told now, for reading: changes to it have no effect.
+    /// - Parameter versions: a store that also has the files of releases; `nil` for none.
     /// - Throws: `.noOrigin`; what reading throws.
     package func clients(with versions: VersionStore? = nil) throws(StoreError) -> ClientLog {
-        // Nothing is begun for who looks, and nobody is told that it would be.
+        // Reading begins no log, and reports nothing of that.
         var looking = OriginPublisher(
             DraftStorage(over: storage), options: options, now: now, pause: pause)
         let log = looking.makeLog()
@@ -41,15 +39,14 @@ extension OriginPublisher {
             state, log, ReleaseSource(SeenFiles(in: storage), versions), options)
     }
 
-    /// Begins to tell the clients of a system what channels offer: as ``Publisher/beginTelling(of:_:)``.
+    /// Begins to tell a system's clients what channels offer.
     ///
-    /// An entry for each channel gives its releases their facts, and tells of them; the last one lets it be seen, upon exactly
-    /// what was told.
+    /// An entry for each channel gives its releases their facts. The last one announces exactly these offers.
     /// - Parameters:
-    ///   - versions: the store in which twins are made; objects that it lacks are fetched from the origin.
-    ///   - configure: says what ``PublisherOptions/telling`` goes by from then on.
-    /// - Returns: what was committed last, and what the channels offer then, sorted by name; those that exist.
-    /// - Throws: as ``publish(_:of:as:)``; `.noOrigin`; `.damagedOrigin` if something that is offered is not there.
+    ///   - versions: the store in which copies are deflated; objects that it does not have are fetched from the origin.
+    ///   - configure: sets what ``PublisherOptions/telling`` reads from then on.
+    /// - Returns: the last commit, and what the existing channels offer then, sorted by name.
+    /// - Throws: as ``publish(_:of:as:_:)``; `.noOrigin`; `.damagedOrigin` if something that is offered is missing.
     package func beginTelling(
         of channels: Set<ChannelName>, _ versions: VersionStore?,
         _ configure: (ClientLog) throws(StoreError) -> Void
@@ -61,7 +58,6 @@ extension OriginPublisher {
             }
         }.state
         if !channels.isEmpty, state.entry.clients.isEmpty {
-            // The marker says that clients of other systems update from the origin.
             try storage.write(
                 marker: OriginMarker.serialized(of: try storage.markedID(), hasClients: true))
         }
@@ -82,7 +78,7 @@ extension OriginPublisher {
                 isChanged = isChanged || !commit.isUnchanged
                 places[channel] = state.entry.channels[channel]
             }
-            // Somebody may have published to a channel while another one was told.
+            // Somebody may have published to one channel while another was prepared.
             guard channels.allSatisfy({ state.entry.channels[$0] == places[$0] }) else { continue }
             var entry = try LogEntry(after: state, .enable, now: now())
             let clients = ClientLog(state, log, making.source, options)
@@ -110,18 +106,17 @@ extension OriginPublisher {
             do throws(StoreError) {
                 try CopyWriting(log, pause).write(channel, of: state)
             } catch {
-                // The entry stands; clients see it with the next command.
+                // The entry exists; clients see it after the next command.
                 commit.pointerProblem = error
             }
         }
-        // Devices see what is theirs; whoever has asked for the others is told why they see nothing.
+        // Devices see their own pointer; an error with the other files explains why other clients see nothing.
         let writing = CopyWriting(log, pause)
         for channel in [first] + others { try writing.writeTold(of: channel, state) }
         commit.figures = storage.figures
         return commit
     }
 
-    /// Gives the releases of a channel their facts, and tells of them.
     private func know(
         _ channel: ChannelName, upon state: OriginState, _ log: OriginLog, _ making: TwinMaking
     ) throws(StoreError) -> (commit: OriginCommit, state: OriginState) {
@@ -136,7 +131,7 @@ extension OriginPublisher {
                     facts[release.version.manifest] = try place(
                         release, of: channel, in: &state, making, watch)
                 }
-                // While the last were sent, the first may have become useless.
+                // While the last files were sent, the first may have become useless.
                 guard state.number == number else { continue }
                 return state.pointers[channel]?.knowing(facts, now: now()).map { ($0, .enable) }
             }

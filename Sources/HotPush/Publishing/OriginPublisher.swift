@@ -4,28 +4,25 @@ package import VersionTree
 
 /// Writes versions of a store to an origin, beside any number of other publishers and pruners.
 ///
-/// The origin's truth is a log of entries that are created once (`docs/buckets.md`). A commit is one such entry: whoever
-/// creates it first has won, and the others begin anew upon it. Files stand under the epoch that they were written in,
-/// so that a late deletion never meets what was written again. Channels' pointers are copies for devices, written after
-/// the log; every command repairs those that lag behind.
+/// The origin's truth is a log of entries that are created once (`docs/buckets.md`). A commit is one such entry: the
+/// first to create it wins, and the others begin anew upon it. Files are stored under the epoch in which they were
+/// written, so that a late deletion never hits a file that was written again. Channels' pointers are copies for
+/// devices, written after the log; every command repairs outdated ones.
 ///
-/// A process may die, or lose any answer, at any point: what was acknowledged stands in the log exactly once, and
-/// repeating the command finds what is there.
+/// A process may die, or lose any answer, at any point: what was acknowledged is in the log exactly once, and
+/// repeating the command finds it.
 package struct OriginPublisher: Sendable {
     let storage: any ObjectStorage
-    /// How it works.
     package var options: PublisherOptions
     /// Seconds since 1970.
     let now: @Sendable () -> Int64
-    /// Waits for so many milliseconds.
+    /// Waits for this many milliseconds.
     let pause: @Sendable (Int) -> Void
 
-    /// What has been done so far.
     package var figures: StorageFigures { storage.figures }
-    /// Whether what is made for the origin is made in a store.
+    /// Whether packs and other derived files are made in a store.
     package var needsStore: Bool { storage.work == nil }
 
-    /// Makes a publisher; nothing is asked of the origin yet.
     package init(
         _ storage: any ObjectStorage, options: PublisherOptions = PublisherOptions(),
         now: @escaping @Sendable () -> Int64 = { secondsNow() },
@@ -38,11 +35,10 @@ package struct OriginPublisher: Sendable {
     }
 
     /// Writes a version to the origin and offers it at the head of a channel; makes the origin if there is none.
-    ///
-    /// - Parameter described: what ``Publisher/describe(_:of:_:_:)`` has read already.
-    /// - Throws: as ``Publisher/publish(_:of:as:)``, and what the storage throws; `.unsuitableStore` if the store cannot
-    ///   refuse to overwrite; `.outcomeUnknown` if no answer came to the commit: repeating the call finds out;
-    ///   `.damagedOrigin` for a log that breaks its rules, or is gone.
+    /// - Parameter described: the result of ``Publisher/describe(_:of:_:_:)``, if it was called already.
+    /// - Throws: as ``Publisher/publish(_:of:as:)``, and what the storage throws; `.unsuitableStore` if the store
+    ///   cannot refuse to overwrite; `.outcomeUnknown` if no answer came to the commit, so that the call must be
+    ///   repeated; `.damagedOrigin` for a log that breaks its rules, or is gone.
     package func publish(
         _ name: String, of versions: VersionStore, as offer: ReleaseOffer = ReleaseOffer(),
         _ described: Publisher.Description? = nil
@@ -136,12 +132,12 @@ package struct OriginPublisher: Sendable {
             options.notice(Publisher.mending(version, offer.channel))
         }
         making.close()
-        // The release is offered; whatever is not noted is made again.
+        // The release is offered; frames that are not noted are made again.
         try? packing.note(after)
         return commit.with(upload, facts, packing, upon: upon)
     }
 
-    /// The pointer with a release at its head, or where it stands if it is older and only verified; `nil` if nothing changes.
+    /// Puts a release at the head or, if it is older and only verified, in its position; `nil` if nothing changes.
     func offering(
         _ release: OfferedRelease, _ version: PublishedVersion, upon before: ChannelPointer
     ) -> ChannelPointer? {
@@ -154,7 +150,6 @@ package struct OriginPublisher: Sendable {
         return before.mending(release, now: now())
     }
 
-    /// Brings in all files of a release, for a commit upon a state.
     private func place(
         _ offer: ReleaseOffer, _ upload: ReleaseUpload, _ packing: ReleasePacking,
         _ facts: FactsUpload, _ log: OriginLog, _ source: ReleaseSource, in state: inout OriginState
@@ -165,7 +160,7 @@ package struct OriginPublisher: Sendable {
             let delivery = try packing.place(in: &state)
             let isTold = try tells(of: offer.channel, state, log, source)
             let published = isTold ? try facts.place(in: &state) : nil
-            // While the others were sent, the first may have become useless.
+            // While the other files were sent, the first may have become useless.
             guard state.number == number else { continue }
             var release = offer.release(.version(version))
             release.delivery = delivery
@@ -175,9 +170,8 @@ package struct OriginPublisher: Sendable {
     }
 
     /// Takes a version out of a channel; its files stay until a prune.
-    ///
-    /// - Throws: `.noOrigin`; `.notOffered`, after the channel's pointer was brought up to the log: a withdrawal whose
-    ///   pointer could not be written can be repeated; as ``publish(_:of:as:)``.
+    /// - Throws: `.noOrigin`; `.notOffered`, after the channel's pointer was updated, so that a withdrawal whose
+    ///   pointer could not be written can be repeated; as ``publish(_:of:as:_:)``.
     package func withdraw(
         _ version: VersionName, from channel: ChannelName = .stable, toEmbedded: Bool = false
     ) throws(StoreError) -> OriginCommit {
@@ -188,7 +182,7 @@ package struct OriginPublisher: Sendable {
                 "channel \(channel) of \(storage.place) does not offer version \(version)")
             let (state, seen) = try open(channel, log, isUrgent: true) {
                 (state) throws(StoreError) in
-                // Where there is a log, a withdrawal that is repeated writes the pointer first.
+                // With a log, a repeated withdrawal writes the pointer first.
                 guard !state.hasLog else { return }
                 guard let before = state.pointers[channel] else {
                     throw .noChannel(channel, in: storage.place)
@@ -219,7 +213,7 @@ package struct OriginPublisher: Sendable {
         }
     }
 
-    /// The pointers of all channels, as the log has them.
+    /// The pointers of all channels in the log.
     /// - Throws: `.noOrigin`; what reading throws.
     package func pointers() throws(StoreError) -> [ChannelName: ChannelPointer] {
         try open(.stable, makeLog()).state.pointers
@@ -227,17 +221,15 @@ package struct OriginPublisher: Sendable {
 
     // MARK: Commits
 
-    /// Commits what `change` makes of the newest state, again and again until nobody else was faster.
+    /// Commits what `change` makes of the newest state, repeatedly until nobody else is faster.
     ///
-    /// The pointer is signed for each attempt anew, since it says in which entry it stands; and so the clients of other
-    /// systems are told.
-    ///
+    /// Each attempt signs the pointer, which names its entry, and tells other systems' clients anew.
     /// - Parameters:
     ///   - seen: the channel's pointer as devices see it; `nil` to read it.
     ///   - source: what is known of files for these clients already.
-    ///   - isSealed: whether `change` has signed it already.
+    ///   - isSealed: whether `change` signs the pointer.
     ///   - isFinished: whether nothing is left that an earlier command has signed, or this is it.
-    ///   - change: the pointer after the commit; `nil` if nothing is to be changed. It may go on to a newer state.
+    ///   - change: the pointer after the commit; `nil` for no change. It may continue from a newer state.
     func committing(
         to channel: ChannelName, _ seen: LogCopy.Seen? = nil, upon state: OriginState,
         _ log: OriginLog, _ source: ReleaseSource? = nil, isSealed: Bool = false,
@@ -289,7 +281,7 @@ package struct OriginPublisher: Sendable {
     }
 
     /// Tries to write the entry that follows a state.
-    /// - Returns: what the origin is then; `nil` if somebody else was faster.
+    /// - Returns: the state afterwards; `nil` if somebody else was faster.
     func commit(
         _ entry: LogEntry, upon state: OriginState, _ log: OriginLog,
         by carryOut: (LogCommit) throws(StoreError) -> Bool = { (commit) throws(StoreError) in
@@ -310,9 +302,8 @@ package struct OriginPublisher: Sendable {
     }
 
     /// Waits because somebody else was faster.
-    ///
-    /// - Parameter tryCount: how often that was so; grows by one.
-    /// - Throws: `.network` if it was so more often than others can have published.
+    /// - Parameter tryCount: how often that happened; grows by one.
+    /// - Throws: `.network` if it happened more often than others can have published.
     func wait(behindOthers tryCount: inout Int) throws(StoreError) {
         tryCount += 1
         guard tryCount <= 1_000 else {
@@ -324,8 +315,8 @@ package struct OriginPublisher: Sendable {
         pause(Backoff.log.milliseconds(failureCount: tryCount))
     }
 
-    /// Writes the list of the channels' names, for people and pages, if it is not the log's.
-    /// - Throws: what is wrong with more than its room and its place.
+    /// Corrects the list of the channels' names, for people and pages.
+    /// - Throws: errors that concern more than the list and its place.
     private func listChannels(of state: OriginState) throws(StoreError) {
         do throws(StoreError) {
             try ChannelListCopy(of: state, in: storage).bringUp()
@@ -351,7 +342,7 @@ package struct OriginPublisher: Sendable {
                 try storage.barrier()
             }
         } catch {
-            // The commit stands; devices see it with the next command.
+            // The commit exists; devices see it after the next command.
             commit.pointerProblem = error
         }
         if storage.isOnDisk { try listChannels(of: state) }
@@ -359,10 +350,10 @@ package struct OriginPublisher: Sendable {
         return commit
     }
 
-    /// Says what to do where there is no room, and of a release that is published what the channel offers.
+    /// Advises what to do on a full disk, where a system call's own advice is about stores.
     ///
-    /// A system call's own advice is about stores.
-    /// - Parameter remedy: what makes room.
+    /// After a failed publication, it also says what the channel offers.
+    /// - Parameter remedy: how to free space.
     func advising<R>(
         on channel: ChannelName? = nil, _ version: String = "",
         by remedy: String = "castree prune deletes files that no channel offers",
@@ -372,7 +363,7 @@ package struct OriginPublisher: Sendable {
             return try body()
         } catch {
             if let work = storage.work, error.code == .permission { throw work.explained(error) }
-            // Whoever has asked for room in vain says so itself.
+            // An error after a vain request for space has its own advice.
             guard error.isDiskFull, let work = storage.work else { throw error }
             let failure = error.message.prefix { $0 != ";" }
             let offers = channel.map { "channel \($0) offers what it did before; " } ?? ""

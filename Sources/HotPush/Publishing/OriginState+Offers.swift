@@ -3,7 +3,7 @@ import Storage
 import VersionTree
 
 extension OriginState {
-    /// The delivery of a version: that of the channel, or else of another one that offers the same.
+    /// The delivery of a version, if possible the channel's.
     func delivery(of manifest: ObjectID, in channel: ChannelName) -> PublishedDelivery? {
         if let delivery = pointers[channel]?.delivery(of: manifest) { return delivery }
         for other in pointers.keys.sorted() {
@@ -12,18 +12,17 @@ extension OriginState {
         return nil
     }
 
-    /// What other channels offer, the newest first.
     private func releases(besides channel: ChannelName) -> [OfferedRelease] {
         pointers.filter { $0.key != channel }.sorted { $0.key < $1.key }.flatMap(\.value.releases)
             .sorted { ($0.createdAt, $0.sequence) > ($1.createdAt, $1.sequence) }
     }
 
-    /// What a channel offers, then all others, each the newest first.
+    /// What a channel offers, then all others, each newest first.
     func releases(first channel: ChannelName) -> [OfferedRelease] {
         (pointers[channel]?.releases ?? []) + releases(besides: channel)
     }
 
-    /// The newest releases of a channel, then those of all others, each that differs once: these few have nearly all.
+    /// The newest releases of a channel and then of all others, without repeated addresses: they have nearly all files.
     func newest(
         first channel: ChannelName, each address: (LiveRelease) -> ObjectID?
     ) -> [LiveRelease] {
@@ -33,12 +32,10 @@ extension OriginState {
         return Array(different.prefix(4))
     }
 
-    /// The deliveries that all pointers name.
     var deliveries: Set<ObjectID> {
         Set(pointers.values.flatMap(\.releases).compactMap { $0.delivery?.address })
     }
 
-    /// The files of a release on offer that has a manifest.
     func files(
         of manifest: ObjectID, _ storage: any ObjectStorage, _ versions: VersionStore
     ) -> ReleaseFiles? {
@@ -46,8 +43,7 @@ extension OriginState {
             .map { ReleaseFiles($0, storage, versions) }
     }
 
-    /// What an origin is whose publishers write no log: what its pointers say.
-    ///
+    /// The state of an origin without a log, from its pointers.
     /// - Parameter damaged: gets a channel whose pointer cannot be read.
     init(
         standingIn storage: any ObjectStorage, damaged: (ChannelName) -> Void = { _ in }

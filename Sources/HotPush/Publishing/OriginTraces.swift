@@ -1,23 +1,18 @@
 import CASStore
 import Storage
 
-/// What says that an origin stands, or stood, in an origin whose log has no first entry.
-///
-/// A listing is a hint: what it does not show is no proof that nothing was there.
+/// Signs of an origin, past or present, whose log has no first entry; a listing never proves that there was none.
 struct OriginTraces {
-    /// Whose pointers stand there.
     private(set) var channels: [ChannelName] = []
-    /// The newest epoch under which a file stands; 0 if there is none but the first.
+    /// The newest epoch of any file; 0 for none but the first.
     private(set) var epochMax: Int64 = 0
     private(set) var hasMarker = false
-    /// A later entry of the log.
     private(set) var laterEntry: String?
     private let place: String
 
-    /// More epochs than these are not looked for.
     private static let epochCountMax = 1_000
 
-    /// Looks: one listing of a small origin, and one for each epoch of a large one.
+    /// Takes one listing for a small origin, and one for each epoch of a large one.
     init(of storage: any ObjectStorage) throws(StoreError) {
         place = storage.place
         let all = try storage.list(ListRequest(prefix: ""))
@@ -31,7 +26,7 @@ struct OriginTraces {
                 prefix: OriginLayout.epochs + "/", startAfter: after, countMax: 1)
             guard let key = try storage.list(request).files.first?.key else { break }
             note(key)
-            // What follows all files of the epoch: 0 comes after the slash.
+            // A key after all files of the epoch: 0 follows the slash.
             let parts = key.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
             guard parts.count == 3, parts[0] == OriginLayout.epochs else { break }
             after = "\(OriginLayout.epochs)/\(parts[1])0"
@@ -51,12 +46,10 @@ struct OriginTraces {
         if let channel = OriginLayout.channel(ofPointer: key) { channels.append(channel) }
     }
 
-    /// Whether a log may be begun there if somebody says so: a new one begins in the first epoch, so no file may stand in
-    /// a later one.
+    /// Whether a log may be begun on request: a new one begins in the first epoch, so no file may be in a later one.
     var mayBeTakenOver: Bool { laterEntry == nil && epochMax == 0 }
 
-    /// Why no log may be begun there just like that, and what to do; `nil` if nothing was lost.
-    ///
+    /// Why no log may be begun without a request, and what to do; `nil` if nothing was lost.
     /// - Parameter entry: the one that a pointer there names.
     func loss(namedBy entry: Int64?) -> StoreError? {
         if let laterEntry {
@@ -77,7 +70,7 @@ struct OriginTraces {
                 + "which is to be taken over: \(takeOver); or the log is gone: \(restore)")
     }
 
-    /// Why no log may be begun where files stand, or are offered, in a later epoch than the first.
+    /// Why no log may be begun if files are there, or are offered, in a later epoch than the first.
     func loss(with epoch: Int64) -> StoreError {
         .damagedOrigin(
             "the log in \(place) is gone, and files stand in epoch \(epoch): \(restore), or, if there is none, pull what "
@@ -88,7 +81,6 @@ struct OriginTraces {
         "restore \(OriginLayout.log)/ from an older copy"
     }
 
-    /// Why nothing can be done with the origin.
     func absence(namedBy entry: Int64?) -> StoreError {
         if let loss = loss(namedBy: entry) { return loss }
         return StoreError(

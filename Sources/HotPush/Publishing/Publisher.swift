@@ -2,16 +2,15 @@ public import CASStore
 package import Storage
 public import VersionTree
 
-/// Writes versions of a store to an origin in a directory, and says what its channels offer.
+/// Writes versions of a store to an origin in a directory, and changes what its channels offer.
 ///
-/// An origin is a directory that any web server can serve (`docs/origin-format.md`). What it offers is decided by its log,
-/// so publishers and pruners in all processes, and on all machines that share the directory, may work at once. Readers need
-/// no lock: files come first, then the entry of the log, and last the channel's pointer, replaced in one step. Nothing
-/// that is already there is written again, so repeating an interrupted call continues it.
+/// An origin is a directory that any web server can serve (`docs/origin-format.md`). Its log decides what it offers,
+/// so publishers and pruners in all processes, and on all machines that share the directory, may work at once.
+/// Readers need no lock: files come first, then the entry of the log, and last the channel's pointer, replaced
+/// atomically. Existing files are not written again, so repeating an interrupted call continues it.
 ///
-/// An origin without a log, which an older castree has made, gets one with the first call that writes to it.
+/// An origin without a log, made by an older castree, gets one with the first call that writes to it.
 public struct Publisher: Sendable {
-    /// How it works.
     package var options: PublisherOptions
     private let open: Opening
     private let now: @Sendable () -> Int64
@@ -21,17 +20,17 @@ public struct Publisher: Sendable {
         @Sendable (PublisherOptions, _ isCreating: Bool, _ isDraft: Bool) throws(StoreError) ->
         any ObjectStorage
 
-    /// Makes a publisher; nothing is opened or made yet.
+    /// Prepares a publisher without opening or creating anything.
     public init(_ path: String, options: PublisherOptions = PublisherOptions()) {
         self.init(path, options: options, fileSystem: POSIXFileSystem(), now: { secondsNow() })
     }
 
-    /// For tests: over another file system and clock.
+    /// For tests, with another file system and clock.
     package init(
         _ path: String, options: PublisherOptions, fileSystem: any FileSystem,
         now: @escaping @Sendable () -> Int64
     ) {
-        // Root publishes to another user's origin as that user; who may not is told when something is written.
+        // Root publishes to another user's origin as that user; a missing right is reported by the first write.
         let fileSystem = OwnersFileSystem.around(fileSystem, directory: path)
         self.init(options, now) { (options, isCreating, isDraft) throws(StoreError) in
             let directory = OriginDirectory(path: path, options: options, fileSystem: fileSystem)
@@ -40,7 +39,7 @@ public struct Publisher: Sendable {
         }
     }
 
-    /// Makes a publisher of an origin anywhere; nothing is asked of it yet.
+    /// Prepares a publisher for an origin anywhere, without a request.
     package init(
         _ storage: any ObjectStorage, options: PublisherOptions,
         now: @escaping @Sendable () -> Int64 = { secondsNow() },
@@ -57,12 +56,11 @@ public struct Publisher: Sendable {
         (self.options, self.now, self.pause, self.open) = (options, now, pause, open)
     }
 
-    /// The engine over the origin.
-    ///
     /// - Parameters:
-    ///   - isCreating: whether the directory is made if there is none; its parent must exist.
-    ///   - isDraft: whether the directory is taken as it would be: nothing is written.
-    /// - Throws: `.noOrigin`; `.badOrigin` for a directory that is something else; `.unsupportedFormat`; `.insideStore`.
+    ///   - isCreating: whether to create a missing directory; its parent must exist.
+    ///   - isDraft: whether to write nothing.
+    /// - Throws: `.noOrigin`; `.badOrigin` for a directory that is something else; `.unsupportedFormat`;
+    ///   `.insideStore`.
     package func engine(
         isCreating: Bool = false, isDraft: Bool = false
     ) throws(StoreError) -> OriginPublisher {
@@ -81,33 +79,32 @@ public struct Publisher: Sendable {
     /// Writes a version to the origin and offers it at the head of a channel.
     ///
     /// Makes the origin if there is none. What the call acknowledges survives a power cut.
-    /// - Returns: what was committed; its plan says what was written: nothing if the channel already offered exactly this.
-    /// - Throws: `.noVersion`; `.incompleteVersion`; `.insideStore`; `.badManifest` if the manifest is damaged or
-    ///   not the registered one; `.damagedObject` if the store's bytes are wrong: then the channel offers what it
-    ///   did before; `.versionExists` if the origin offers other content under the name; `.damagedOrigin`,
+    /// - Returns: what was committed; its plan says what was written, which is nothing for an unchanged offer.
+    /// - Throws: `.noVersion`; `.incompleteVersion`; `.insideStore`; `.badManifest` if the manifest is damaged or not
+    ///   the registered one; `.damagedObject` if the store's bytes are wrong, in which case the channel's offer does
+    ///   not change; `.versionExists` if the origin offers other content under the name; `.damagedOrigin`,
     ///   `.outOfSpace`, `.interrupted`.
     @discardableResult
     public func publish(
         _ name: String, of versions: VersionStore, as offer: ReleaseOffer = ReleaseOffer()
     ) throws(StoreError) -> OriginCommit {
-        // Nothing is made for what cannot be published.
+        // Nothing is created for a version that cannot be published.
         let described = try Self.describe(name, of: versions, offer, options.limits)
         return try engine(isCreating: true).publish(name, of: versions, as: offer, described).seen()
     }
 
     /// Takes a version out of a channel: each device goes to the first remaining release for it.
     ///
-    /// Its files stay until ``collect(_:)`` finds that no channel offers them. A device that has the
-    /// version and is offered nothing keeps it.
-    ///
+    /// Its files stay until ``collect(_:)`` finds that no channel offers them. A device that has the version and is
+    /// offered nothing keeps it.
     /// - Parameters:
     ///   - version: the release to withdraw.
     ///   - channel: the channel that offers it.
-    ///   - toEmbedded: whether to offer what was shipped with the app at the head of the channel, so
-    ///     that every device goes back to it.
+    ///   - toEmbedded: whether to offer what was shipped with the app at the head of the channel, so that every
+    ///     device rolls back to it.
     /// - Returns: what the channel offers afterwards.
-    /// - Throws: `.noOrigin`; `.notOffered` if there is no such channel or it does not offer the
-    ///   version; `.damagedOrigin`, `.outOfSpace`.
+    /// - Throws: `.noOrigin`; `.notOffered` if there is no such channel or it does not offer the version;
+    ///   `.damagedOrigin`, `.outOfSpace`.
     public func withdraw(
         _ version: VersionName, from channel: ChannelName = .stable, toEmbedded: Bool = false
     ) throws(StoreError) -> ChannelPointer {
@@ -120,7 +117,7 @@ public struct Publisher: Sendable {
 
 extension OriginCommit {
     /// The commit, if devices see it.
-    /// - Throws: why the pointer could not be written: the commit stands, and the next command writes it.
+    /// - Throws: why the pointer could not be written; the commit stands, and the next command writes it.
     package func seen() throws(StoreError) -> OriginCommit {
         guard let pointerProblem else { return self }
         throw StoreError(
@@ -131,18 +128,16 @@ extension OriginCommit {
     }
 }
 
-// What is published of a store.
-
 extension Publisher {
-    // The store's collector must not delete what is being copied. If no pin can be made, nothing is
-    // retired either; somebody else's store may change, and the copying notices that.
+    // The store's collector must not delete what is being copied. If no pin can be made, this process cannot retire
+    // anything either; somebody else's store may change, and the copying notices that.
     static func pin(
         _ name: String, of versions: VersionStore
     ) throws(StoreError) -> VersionPin? {
         try allowing([.readOnly, .permission], try versions.pin(name))
     }
 
-    /// What is published of a store: a version's files, and what a channel says of them.
+    /// A version's files, and what a channel says of them.
     package typealias Description = (manifest: Manifest, version: PublishedVersion)
 
     package static func describe(
@@ -177,7 +172,6 @@ extension Publisher {
         return (manifest, version)
     }
 
-    /// What is said where an older release is published only to be verified.
     static func mending(_ version: PublishedVersion, _ channel: ChannelName) -> String {
         "version \(version.name) is not the newest of channel \(channel): it is checked and mended, and not offered again"
     }
@@ -193,7 +187,7 @@ extension WithdrawnVersion {
 }
 
 extension ChannelPointer {
-    /// The pointer that bars no version, if it barred one: whoever adopts it has looked.
+    /// The pointer without withdrawn versions that bar this one; whoever adopts it has looked.
     func unbarring(
         _ version: PublishedVersion, _ notice: (String) -> Void
     ) -> ChannelPointer {
@@ -207,11 +201,11 @@ extension ChannelPointer {
 }
 
 extension OriginPublisher {
-    /// What a version is published upon, if no name is in its way: a device that has one of two refuses the other.
+    /// The state upon which a version is published, if no name conflicts: with two, a device refuses one of them.
     ///
-    /// Anybody can write names into a list, and into one of withdrawn versions: only those count that the publisher's keys
-    /// have signed, or that it adopts with the channel. An `--adopt` that such a name asks for is for what the keys have
-    /// signed last, where that has it.
+    /// Anybody can write names into a list of offered or withdrawn versions, so only those count that the publisher's
+    /// keys have signed, or that it adopts with the channel. An `--adopt` required by such a name applies to what the
+    /// keys have signed last, if that has it.
     /// - Parameter isSaid: as of ``trusted(_:_:_:isSaid:isRotating:)``.
     /// - Throws: `.versionExists`.
     func base(
@@ -229,7 +223,7 @@ extension OriginPublisher {
         return base
     }
 
-    /// Which name is in the way of a version.
+    /// The error about a name that conflicts with a version.
     private func objection(
         to version: PublishedVersion, in channel: ChannelName, _ state: OriginState
     ) throws(StoreError) -> StoreError? {
@@ -257,7 +251,6 @@ extension OriginPublisher {
         return nil
     }
 
-    /// What is published of a store.
     func publication(
         _ described: Publisher.Description, of versions: VersionStore, in channel: ChannelName,
         _ log: OriginLog
@@ -269,27 +262,24 @@ extension OriginPublisher {
     }
 }
 
-/// What a command has made of an origin.
+/// What a command has done to an origin.
 public struct OriginCommit: Sendable {
-    /// The number of the log's newest entry.
     package var entry: Int64
-    /// Where new files are written.
     package var epoch: Int64
-    /// What the channel offers.
     package var pointer: ChannelPointer
-    /// Whether the channel offered exactly this before.
+    /// Whether the channel already offered exactly this.
     package var isUnchanged: Bool
-    /// Why devices see the release before it until the next command on the channel; `nil` if they see this one.
+    /// Why devices see the previous release until the next command on the channel; `nil` if they see this one.
     package var pointerProblem: StoreError?
-    /// What was written of a version that was published; `nil` for other commits.
+    /// What was written of a published version; `nil` for other commits.
     public var plan: PublishPlan?
     /// The objects of it that were written, sorted by address.
     public var objects: [Reference] { plan?.objects ?? [] }
-    /// Their bytes.
+    /// The size of these objects.
     public var byteCount: Int64 { plan?.byteCount ?? 0 }
-    /// The packs that were made; `nil` if there were none to be made.
+    /// The packs that were made; `nil` if there were none to make.
     package var packing: PackReport?
-    /// What was fetched to make packs from it: how many objects, and their bytes.
+    /// The objects fetched to make packs from them.
     package var fetched = (count: 0, byteCount: Int64(0))
     package var figures = StorageFigures()
 

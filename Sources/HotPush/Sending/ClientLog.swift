@@ -3,21 +3,19 @@ import Storage
 package import StrictJSON
 package import VersionTree
 
-/// What the log of an origin says to the clients of other systems after an entry, and what the next entry adds to that.
+/// What the log tells other systems' clients after an entry, and what the next entry adds.
 ///
-/// Configurations and histories are values that are gathered for that entry; documents are sent at once. After a lost race
-/// all is made anew, upon the newest state. All calls may throw what reading and writing throws. Belongs to one thread.
+/// Configurations and histories are values gathered for that entry; documents are sent immediately. After a lost race
+/// everything is made anew upon the newest state. All calls may throw as reading and writing. Belongs to one thread.
 package final class ClientLog {
     private let state: OriginState
     private let log: OriginLog
     private let source: ReleaseSource
     private let options: PublisherOptions
-    /// Histories as they are after the state; `nil` for none.
     private var standing: [HistoryName: HistoryFile?] = [:]
-    /// What is to be set, and offered.
     private var configurations: [ToldSystem: JSONValue] = [:]
     private var histories: [HistoryName: HistoryFile] = [:]
-    /// The histories that the newest rows do not make again.
+    /// The histories that the newest rows cannot rebuild.
     private var mended: Set<HistoryName> = []
 
     /// - Parameter source: what has the files of releases.
@@ -33,14 +31,11 @@ package final class ClientLog {
 
     /// The origin, as the caller named it.
     package var path: String { String(log.storage.place.prefix { $0 != " " }) }
-    /// Gets notices about what happens unasked.
     package var notice: @Sendable (String) -> Void { options.notice }
-    /// What all channels offer after the entry.
     package var pointers: [ChannelName: ChannelPointer] { state.pointers }
     /// Whether no system was ever enabled.
     package var isEmpty: Bool { state.entry.clients.isEmpty }
 
-    /// Adds what is to be said to the entry that follows the state.
     func write(to entry: inout LogEntry) throws(StoreError) {
         let number = state.number + 1
         for (system, configuration) in configurations {
@@ -50,7 +45,7 @@ package final class ClientLog {
         for (name, history) in histories {
             let before = state.entry.clients[name.system]?.histories[name.channel]
             var old = try standing(name) ?? HistoryFile(name)
-            // Nobody can make again what a stranger's rows say: whole, it needs none before.
+            // A stranger's rows cannot be rebuilt, so this history is written whole, without earlier rows.
             if mended.contains(name) { old = HistoryFile(name) }
             entry.rows[name] = try HistoryRows(from: old, to: history, before: before ?? 0)
             entry.clients[name.system, default: ClientPlaces()].histories[name.channel] = number
@@ -59,20 +54,19 @@ package final class ClientLog {
 
     // MARK: Configurations and histories
 
-    /// What the operator has set for a system; `nil` for nothing.
+    /// The operator's configuration for a system; `nil` for none.
     package func configuration(of system: ToldSystem) throws(StoreError) -> JSONValue? {
         if let pending = configurations[system] { return pending }
         return try log.configuration(of: system, in: state.entry)
     }
 
-    /// Sets it.
     package func set(_ configuration: JSONValue, for system: ToldSystem) {
         configurations[system] = configuration.withSortedKeys
     }
 
-    /// What a channel has offered to the clients of a system; `nil` for nothing.
+    /// What a channel has offered to a system's clients; `nil` for nothing.
     ///
-    /// One that cannot be understood is a stranger's: then what was offered before it counts, and the next entry says so.
+    /// A history that cannot be understood is a stranger's. The one before it counts then, and the next entry says so.
     /// - Parameter read: throws what is wrong with a history.
     package func history<History>(
         _ name: HistoryName, reading read: (HistoryFile) throws(StoreError) -> History
@@ -85,10 +79,10 @@ package final class ClientLog {
         } catch {
             guard pending == nil, mended.insert(name).inserted else { throw error }
             let sound = try log.soundHistory(name, before: state.entry, near: nil) {
-                // Why another one is refused does not matter.
+                // The reason for refusing a history does not matter.
                 (try? read($0)) != nil
             }
-            // Whatever the next entry offers: readers have nothing else.
+            // Even if the next entry offers nothing: readers have nothing else.
             let file = sound ?? HistoryFile(name)
             histories[name] = file
             notice("\(error.message); the next release goes on from what was offered before")
@@ -96,13 +90,12 @@ package final class ClientLog {
         }
     }
 
-    /// Replaces a history.
     package func set(_ history: HistoryFile) { histories[history.name] = history }
 
     private func standing(_ name: HistoryName) throws(StoreError) -> HistoryFile? {
         guard state.entry.clients[name.system]?.histories[name.channel] != nil else { return nil }
         if let known = standing[name] { return known }
-        // It only saves entries.
+        // The copy only saves reading entries.
         let copy = try allowing(
             \.saysFileIsUnreadable, try LogCopy.history(name).read(from: log.storage))
         let near = HistoryFile(copy?.document, of: name)
@@ -119,16 +112,16 @@ package final class ClientLog {
         return history
     }
 
-    /// A file that does not say what the log says.
+    /// A file that contradicts the log.
     package struct StaleFile {
         package var path: String
-        /// Whose clients alone read it; `nil` for all of a channel, or of the origin.
+        /// The system whose clients alone read it; `nil` for all clients of a channel, or of the origin.
         package var system: String?
         package var channel: ChannelName?
     }
 
-    /// The files that do not say what the log says: clients that depend on them get old answers, or none.
-    /// - Parameter channels: whose pointers are looked at.
+    /// The files that contradict the log, so that clients get old answers or none.
+    /// - Parameter channels: those whose pointers are examined.
     package func staleFiles(_ channels: Set<ChannelName>) throws(StoreError) -> [StaleFile] {
         var stale: [StaleFile] = []
         if try !hasMarker() { stale.append(StaleFile(path: OriginLayout.marker)) }
@@ -146,7 +139,7 @@ package final class ClientLog {
         return stale
     }
 
-    /// Whether what says that an origin is here does so, as far as it may be read.
+    /// Whether the marker is right, as far as it may be read.
     private func hasMarker() throws(StoreError) -> Bool {
         do throws(StoreError) {
             let bytes = try log.storage.contents(
@@ -160,23 +153,23 @@ package final class ClientLog {
 
     // MARK: Documents
 
-    /// Writes a document that never changes, durably, unless it is there.
+    /// Writes an immutable document durably, unless it exists.
     /// - Parameter epoch: that in which a history names it already; `nil` for a new one.
-    /// - Returns: the epoch in which it stands.
+    /// - Returns: the epoch in which it is.
     package func write(
         document bytes: [UInt8], _ address: ObjectID, of system: ToldSystem,
         in epoch: Int64? = nil
     ) throws(StoreError) -> Int64 {
         let newest = state.entry.epoch
         let kind = OriginKey.Kind.document(of: system)
-        // What a history names is live: it is written again where it was (docs/buckets.md, rule G).
+        // A history keeps the document live: it is written again in its place (docs/buckets.md, rule G).
         let place = epoch ?? source.seen.epoch(of: kind, address, upon: newest) ?? newest
         try source.seen.send(
             StorageBody(bytes, address: address), OriginKey(kind, address, in: place))
         return place
     }
 
-    /// The bytes of a document; `nil` if it is not there.
+    /// The bytes of a document; `nil` if it is missing.
     /// - Throws: also `.tooLarge` beyond `limit` bytes.
     package func document(
         _ address: ObjectID, of system: ToldSystem, in epoch: Int64, limit: Int64
@@ -188,12 +181,12 @@ package final class ClientLog {
         return nil
     }
 
-    /// Whether a document is there, and is what its name says, as far as this publisher looks.
+    /// Whether a document exists and matches its name, as far as this publisher looks.
     package func has(
         document address: ObjectID, _ byteCount: Int64, of system: ToldSystem, in epoch: Int64
     ) throws(StoreError) -> Bool {
         let storage = source.storage
-        // No prune takes what a history names.
+        // No prune deletes what a history names.
         guard options.looks(in: storage) else { return true }
         let key = OriginKey(.document(of: system), address, in: epoch)
         guard try storage.head(key.path)?.byteCount == byteCount else { return false }
@@ -207,7 +200,7 @@ package final class ClientLog {
         try source.content(of: release)
     }
 
-    /// - Throws: `.damagedOrigin` if what describes the files of a release is lost, so that nobody can be told of it.
+    /// - Throws: `.damagedOrigin` if the documents of a release are lost, so that nobody can be told of it.
     package func checkContent(of offered: OfferedRelease) throws(StoreError) {
         guard let release = LiveRelease(offered) else { return }
         let files = ReleaseFiles(release, source.storage, nil)
@@ -222,17 +215,17 @@ package final class ClientLog {
     }
 }
 
-/// Tells the clients of other systems what a channel is about to offer.
+/// Tells other systems' clients what a channel is about to offer.
 ///
-/// HotPush knows none of them: ClientSystems conforms to it. All calls may throw what reading and writing throws.
+/// HotPush knows none of them; ClientSystems conforms. Every call may throw what reading and writing throws.
 package protocol OfferTelling: Sendable {
-    /// Whether anybody is told what a channel offers: then its releases need facts.
+    /// Whether anybody is told what a channel offers, so that its releases need facts.
     func tells(of channel: ChannelName, in clients: ClientLog) throws(StoreError) -> Bool
-    /// Adds to the next entry of the log what must stand there with a pointer.
+    /// Adds to the next entry of the log what must accompany a pointer.
     ///
-    /// Called before a pointer is written, and again if that was in vain; also for a pointer that stands already, when
-    /// something may be missing. All that the pointer names stands.
-    /// - Parameter before: what the pointer is built upon; equal to it if it stands already.
+    /// It is called before each attempt to write a pointer, and for an existing pointer if something may be missing.
+    /// Everything that the pointer names exists.
+    /// - Parameter before: what the pointer is built upon; equal to an existing pointer.
     func tell(
         _ pointer: ChannelPointer, upon before: ChannelPointer?, in clients: ClientLog
     ) throws(StoreError)

@@ -2,10 +2,9 @@ import CASStore
 import Storage
 import VersionTree
 
-/// Brings what the clients of other systems need of a release into the origin: its facts, and the twins that they name.
+/// Brings what other systems' clients need of a release into the origin: its facts and their deflated copies.
 ///
-/// Rule U holds for them as for objects: after each lost race it is decided anew where they may be used, and which twins
-/// are to be made. Belongs to one thread.
+/// Rule U applies as for objects: each lost race decides anew which copies are used and made. Belongs to one thread.
 final class FactsUpload {
     private let version: PublishedVersion
     private let channel: ChannelName
@@ -17,7 +16,7 @@ final class FactsUpload {
     private var options: PublisherOptions { making.options }
     private var isLooking: Bool { options.looks(in: seen.storage) }
     private var listed: Set<Int64> = []
-    /// The facts that were placed, and the twins that were sent for them; `nil` if none were.
+    /// The facts placed, and the deflated copies sent for them; `nil` if none were.
     private(set) var placed: PlannedFacts?
     private var sent = FileFigures()
 
@@ -39,14 +38,13 @@ final class FactsUpload {
         self.watch = watch
     }
 
-    /// The facts, and which twins are to be sent.
     struct Plan {
         let facts: ContentFacts
         let address: ObjectID
-        /// What the release has already, all of it; `nil` if something is to be sent.
+        /// What the release has already, if it is complete; `nil` if something is to be sent.
         var standing: PublishedFacts?
         var lacking: [Reference] = []
-        /// In the order of the twins.
+        /// In the order of the deflated copies.
         var epochs: [Int64] = []
 
         init(_ facts: ContentFacts, standing: PublishedFacts? = nil) throws(StoreError) {
@@ -59,9 +57,8 @@ final class FactsUpload {
         }
     }
 
-    /// Decides what is to be sent for a commit upon a state; sends nothing.
-    ///
-    /// - Parameter standing: where the objects stand in the origin that the store may lack.
+    /// Decides what to send for a commit upon a state; sends nothing.
+    /// - Parameter standing: the origin's epochs of objects that the store may not have.
     func plan(
         in state: OriginState, standing: [ObjectID: Int64] = [:]
     ) throws(StoreError) -> Plan {
@@ -88,9 +85,8 @@ final class FactsUpload {
         return plan
     }
 
-    /// Brings in what is lacking, for a commit upon a state.
-    ///
-    /// - Parameter state: replaced by the newest one if the upload took so long that files for it are of no use.
+    /// Brings in what is missing, for a commit upon a state.
+    /// - Parameter state: replaced by the newest one if the upload took so long that its files are useless.
     func place(
         in state: inout OriginState, standing: [ObjectID: Int64] = [:]
     ) throws(StoreError) -> PublishedFacts {
@@ -122,7 +118,7 @@ final class FactsUpload {
         return published
     }
 
-    /// What a release on offer has of the same version.
+    /// What an offered release has of the same version.
     private func standing(in state: OriginState) throws(StoreError) -> Plan? {
         let own = state.pointers[channel].map { [$0] } ?? []
         let others = state.pointers.sorted { $0.key < $1.key }.map(\.value)
@@ -141,12 +137,12 @@ final class FactsUpload {
         return try seen.storage.missing(of: twins, options).isEmpty
     }
 
-    /// What releases know of the objects: by object, where twins stand, and which of these are not what they should be.
+    /// What releases know: the facts by object, the deflated copies' epochs, and which of these are missing or wrong.
     private typealias Known = (
         objects: [ObjectID: ObjectFacts], epochs: [ObjectID: Int64], missing: Set<ObjectID>
     )
 
-    /// - Throws: what reading throws. What is damaged is not known.
+    /// - Throws: what reading throws. Damaged files count as unknown.
     private func known(in state: OriginState) throws(StoreError) -> Known {
         var known: Known = ([:], [:], [])
         for release in state.newest(first: channel, each: { $0.facts?.address })

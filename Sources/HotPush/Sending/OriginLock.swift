@@ -1,27 +1,23 @@
 import CASStore
 import Storage
 
-/// The lock of an origin in a directory: a file locked by the kernel, which releases it when the process ends, however it
-/// ends.
+/// The lock of an origin in a directory: a locked file, which the kernel releases however the process ends.
 ///
-/// Publishers share it while they send files for a commit. Whoever deletes what nobody needs, begins a log, or repairs an
-/// origin holds it alone. So do publishers of older castrees, for all that they do.
+/// Publishers share it while they send files for a commit. Pruning, beginning a log and repairing hold it
+/// exclusively, and so do publishers of older castree versions for everything.
 final class OriginLock {
     private let lock: FileLock
 
-    /// What the lock is held for.
     enum Use {
         case alone
-        /// Beside others who share it.
         case sharing
-        /// The same, by whoever only looks: nothing is made for it.
+        /// Shared by a reader, for which nothing is created.
         case looking
     }
 
     /// Waits for the lock, unless the options say not to.
     ///
-    /// It is `nil` for a storage that has no directory for it; for whoever looks, also where nobody has made it, or it cannot be
-    /// opened.
+    /// It is `nil` for a storage without a directory for it; for a reader, also without a lock that can be opened.
     /// - Throws: `.busy` if another publisher is at work and this one does not wait; `.interrupted`.
     init?(
         _ storage: any ObjectStorage, _ options: PublisherOptions, _ use: Use = .alone
@@ -71,7 +67,7 @@ final class OriginLock {
                 if options.isInterrupted() { throw .publishingInterrupted }
                 pause(milliseconds: 50)
             }
-            // Somebody may have removed the file: then its lock excludes nobody.
+            // Somebody may have removed the file, whose lock then excludes nobody.
             if let here = try fileSystem.status(work, OriginLayout.lock),
                 here.isSameFile(as: try fileSystem.status(file.raw))
             {

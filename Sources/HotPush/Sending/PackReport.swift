@@ -2,42 +2,37 @@ package import CASStore
 
 /// What packing a release makes, or has made.
 package struct PackReport: Sendable, Hashable {
-    /// One pack.
     package struct Pack: Sendable, Hashable {
-        /// The version from which it leads, by name; `nil` for a pack of everything.
+        /// A version with the content from which it leads; `nil` for a full pack.
         package var version: String?
         package var base: ObjectID?
-        /// How many objects come out, and their bytes.
         package var objectCount: Int
         package var contentByteCount: Int64
-        /// Its size; `nil` if it is only planned.
+        /// `nil` if it is only planned.
         package var byteCount: Int64?
     }
 
-    /// The packs that are made: that of everything first.
+    /// The packs that are made, a full one first.
     package var packs: [Pack] = []
-    /// How many packs the release had and keeps.
     package var keptPackCount = 0
-    /// The contents that gave none: it would have saved too little, or they cannot be read.
+    /// The contents without a pack, because it would save too little, or they cannot be read.
     package var refusals: [PackBase] = []
-    /// Whether the release is offered no more: then it has no packs.
+    /// Whether the release was withdrawn, so that it has no packs.
     package var isWithdrawn = false
     /// How many frames of the packs were kept from earlier releases.
     package var reusedFrameCount = 0
-    /// How many were compressed.
     package var madeFrameCount = 0
 
-    /// The room that making them takes, about: compressed packs, and the frames that are kept.
+    /// The approximate space for making them: compressed packs, and the kept frames.
     var spaceNeeded: Int64 {
         let all: Int64 = packs.reduce(0) { $0.addingClamped($1.contentByteCount) }
         let largest = packs.map(\.contentByteCount).max() ?? 0
         return min(all, largest.addingClamped(largest / 2)) / 2
     }
 
-    /// The bytes of the packs that are made.
     package var byteCount: Int64 { packs.reduce(0) { $0 + ($1.byteCount ?? 0) } }
 
-    /// The packs of a release that was withdrawn while they were made.
+    /// The report on a release that was withdrawn while its packs were made.
     static var withdrawn: PackReport {
         var report = PackReport()
         report.isWithdrawn = true
@@ -46,8 +41,8 @@ package struct PackReport: Sendable, Hashable {
 
     private init() {}
 
-    /// What is planned: contents that have little in common turn out not to be worth a pack.
-    /// - Parameter bases: the contents from which packs lack.
+    /// A plan, in which contents with little in common may turn out not to be worth a pack.
+    /// - Parameter bases: the contents from which packs are missing.
     init(planned target: PackedContent, _ need: PackNeed, from bases: [PackedContent]) {
         keptPackCount = need.offered.packs.count
         refusals = need.refused
@@ -62,15 +57,14 @@ package struct PackReport: Sendable, Hashable {
         }
     }
 
-    /// What is said where nothing is to be made; `nil` if nothing was refused either.
+    /// The report if there is nothing to make; `nil` if nothing was refused either.
     init?(nothingFor need: PackNeed) {
         guard !need.refused.isEmpty else { return nil }
         keptPackCount = need.offered.packs.count
         refusals = need.refused
     }
 
-    /// What was made.
-    /// - Parameter lacking: the contents from which packs were to be made, now or at an earlier attempt.
+    /// - Parameter lacking: the contents from which packs were to be made, now or in an earlier attempt.
     init(
         _ made: [StagedPack], keeping keptPackCount: Int, from bases: [PackBase],
         lacking: [PackBase], _ frameCounts: (reused: Int, made: Int)
@@ -97,49 +91,42 @@ extension PackReport.Pack {
     }
 }
 
-/// A content from which a pack is to lead.
 package struct PackBase: Sendable, Hashable {
-    /// The version that has it.
+    /// A version that has it.
     package var version: String
     package var content: ObjectID
-    /// Its manifest in the origin; `nil` if it is a version of the store.
+    /// Its manifest in the origin; `nil` for a version of the store.
     var manifest: ObjectID?
 }
 
-/// What an origin has of a delivery that a pointer names.
 struct OfferedPacks: Sendable {
-    /// The packs that are there, in the order of the delivery.
     var packs: [Delivery.Pack] = []
-    /// Those that it names and that are missing, or have other bytes.
+    /// The packs that are missing or have other bytes.
     var damaged: [Delivery.Pack] = []
-    /// From what it was made; `nil` if that is not known here.
+    /// What it was made from; `nil` if unknown here.
     var work: PackingRecord.Work?
 }
 
-/// Which packs of a release are to be made, and which it has: decided before anything is compressed.
+/// Which packs of a release exist and which are to be made, decided before anything is compressed.
 ///
-/// What is there stays, at whatever level it was made; only what lacks is made.
+/// Existing packs stay, whatever their level of compression.
 struct PackNeed: Sendable {
-    /// The contents from which packs are wanted.
     let bases: [PackBase]
-    /// What is there, wanted or not.
+    /// What exists, wanted or not.
     let offered: OfferedPacks
-    /// Whether the pack of everything is to be made.
     let needsWhole: Bool
-    /// The contents from which packs are to be made.
     private(set) var lacking: [PackBase] = []
-    /// The contents asked for by name that gave no pack when it was tried.
+    /// The contents asked for by name that gave no pack in an earlier attempt.
     private(set) var refused: [PackBase] = []
 
-    /// - Parameter there: what there is of the delivery; `nil` if there is none.
     init(_ bases: [PackBase], _ there: OfferedPacks?) {
         self.bases = bases
         offered = there ?? OfferedPacks()
-        // A delivery without one is of a release for which it would be too large.
+        // A delivery without a full pack belongs to a release for which that would be too large.
         needsWhole = there.map { $0.damaged.contains { $0.base == nil } } ?? true
         let (known, lost) = (Set(offered.packs.map(\.base)), Set(offered.damaged.map(\.base)))
         for base in bases where !known.contains(base.content) {
-            // A copy of an origin may come without the record: then what the channel lists has been tried.
+            // A copied origin may have lost the record; then the channel's contents count as tried.
             let isKnown =
                 there.map { $0.work?.bases.contains(base.content) ?? (base.manifest != nil) }
                 ?? false
@@ -151,6 +138,5 @@ struct PackNeed: Sendable {
         }
     }
 
-    /// Whether the release has all that it can have.
     var isMet: Bool { !needsWhole && lacking.isEmpty && offered.damaged.isEmpty }
 }

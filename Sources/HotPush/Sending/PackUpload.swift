@@ -2,19 +2,18 @@ import CASStore
 import Storage
 import VersionTree
 
-// Brings the packs of a release into the origin, and the delivery that names them; all stand in one epoch.
+// Brings the packs of a release and their delivery into the origin, all in one epoch.
 //
-// Rule U holds for them as for objects: after each lost race it is decided anew where they may be used. A delivery leads
-// to a manifest, so it stays right whoever was faster; packs from contents that are offered no more are dropped.
+// Rule U applies as for objects: each lost race decides anew where they may be used. A delivery leads to a manifest,
+// so it stays right whoever was faster; packs from contents that are not offered any more are dropped.
 extension ReleasePacking {
     private var seen: SeenFiles { work.seen }
 
-    /// From so many bytes on, the storage is asked what it has before they are sent.
+    /// The size from which the storage is asked for existing packs before they are sent.
     private static let listedByteCountMin: Int64 = 1 << 20
 
-    /// Brings in the packs, for a commit upon a state.
-    ///
-    /// - Parameter state: replaced by the newest one if the upload took so long that packs for it are of no use.
+    /// Brings in the packs for a commit upon a state.
+    /// - Parameter state: replaced by the newest one if the upload took so long that its packs are useless.
     /// - Returns: the delivery that the release may name; `nil` if it has none.
     func place(in state: inout OriginState) throws(StoreError) -> PublishedDelivery? {
         let (version, channel) = (work.version, work.channel)
@@ -42,7 +41,7 @@ extension ReleasePacking {
         }
     }
 
-    /// Whether nothing is to be sent: the release has exactly that already, whole, or there is nothing.
+    /// Whether nothing is to be sent, because the release has exactly this, or there is nothing.
     private func stands(
         _ draft: DeliveryDraft, _ offered: PublishedDelivery?, _ need: PackNeed
     ) -> Bool {
@@ -52,8 +51,7 @@ extension ReleasePacking {
             && !draft.packs.contains { damaged.contains($0.pack.address) }
     }
 
-    /// Notes what the delivery was made from, and drops what no delivery of the origin needs; what is lost here is only
-    /// made again.
+    /// Notes what the delivery was made from, and drops what no delivery needs; anything lost is made again.
     func note(_ state: OriginState) throws(StoreError) {
         guard let draft, let prepared else { return }
         let (place, need) = (prepared.place, prepared.need)
@@ -68,7 +66,6 @@ extension ReleasePacking {
         try place.dropUnused(record)
     }
 
-    /// The usable epoch under which the fewest bytes are to be sent.
     private func epoch(
         for draft: DeliveryDraft, _ standing: PublishedDelivery?, upon newest: Int64
     ) throws(StoreError) -> Int64 {
@@ -109,8 +106,8 @@ extension ReleasePacking {
         }
     }
 
-    /// Brings kept packs from an epoch that may not be used any more into another one.
-    /// - Returns: whether all were there.
+    /// Copies kept packs out of an epoch that may not be used any more.
+    /// - Returns: whether all exist.
     private func copy(
         _ packs: [Delivery.Pack], from old: Int64?, to new: Int64, _ place: PackingPlace
     ) throws(StoreError) -> Bool {
@@ -123,7 +120,7 @@ extension ReleasePacking {
             let kept = SizedKey(.pack, pack.address, in: old, pack.byteCount)
             guard try seen.storage.download(kept, to: place.work.raw, name, place.fileSystem)
             else {
-                // Packs only save: the release does without it.
+                // Packs only save work: the release does without it.
                 lost.insert(pack.address)
                 return false
             }
@@ -136,24 +133,19 @@ extension ReleasePacking {
     }
 }
 
-/// The delivery that a release gets: packs that were made for it, and those that it has and keeps.
-///
-/// A value: what fits by now, decided before anything is written.
+/// The delivery of a release, composed of new packs and kept ones before anything is written.
 struct DeliveryDraft: Sendable {
-    /// The packs that were made and fit.
     let packs: [StagedPack]
-    /// Those that the release has and keeps.
     let kept: [Delivery.Pack]
     let bytes: [UInt8]
     let address: ObjectID
-    /// What is published.
     let report: PackReport
 
     /// - Parameters:
     ///   - manifest: that to which the packs lead.
-    ///   - bases: the contents that are wanted by now; packs made from others are dropped.
-    ///   - listed: the contents that the channel offers by now.
-    ///   - offered: what the release has by now: somebody may have made packs of it meanwhile, and they stay.
+    ///   - bases: the contents wanted now; packs made from others are dropped.
+    ///   - listed: the contents that the channel offers now.
+    ///   - offered: what the release has now, including packs that somebody else has made in the meantime.
     init(
         _ prepared: PreparedPacks, of manifest: ObjectID, fitting bases: [PackBase],
         listed: Set<ObjectID>, offered: OfferedPacks?
@@ -180,7 +172,7 @@ struct DeliveryDraft: Sendable {
             lacking: prepared.need.lacking + prepared.need.refused, prepared.frameCounts)
     }
 
-    /// As many packs as a delivery may name: first go those from contents that nobody lists or asks for.
+    /// The most packs that a delivery may name; those from contents that nobody lists or asks for are dropped first.
     static func fitting(
         _ packs: [Delivery.Pack], wanted: Set<ObjectID>, listed: Set<ObjectID>
     ) -> [Delivery.Pack] {
@@ -197,7 +189,6 @@ struct DeliveryDraft: Sendable {
 extension ChannelPointer {
     var contents: Set<ObjectID> { Set(releases.compactMap(\.version?.content)) }
 
-    /// Whether it offers the version with that manifest.
     func offers(_ manifest: ObjectID) -> Bool {
         releases.contains { $0.version?.manifest == manifest }
     }

@@ -2,8 +2,9 @@ import CASStore
 import Storage
 import VersionTree
 
-/// Where packs and twins of an origin are made: the directory for such work that the origin has, or else one of the store for
-/// each origin, whose deliveries decide what is of use.
+/// Where an origin's packs and deflated copies are made: in its own directory, or in one of the store for each origin.
+///
+/// The origin's deliveries decide what stays there.
 struct PackingHome {
     let versions: VersionStore?
     let storage: any ObjectStorage
@@ -13,7 +14,7 @@ struct PackingHome {
         if let work = storage.work { return work.fileSystem }
         return versions.map { UnsharedFileSystem(base: $0.store.fileSystem) } ?? POSIXFileSystem()
     }
-    /// Whose disk it is, and what makes room there: for people.
+    /// The disk and what frees space there, for people.
     var disk: (path: String, remedy: String) {
         if let work = storage.work {
             return (printable(work.place), "castree prune deletes files that no channel offers")
@@ -23,8 +24,8 @@ struct PackingHome {
         )
     }
 
-    /// Opens the place, and makes it if it is not there.
-    /// - Throws: `.io` if something else stands there; `.noStore`; `.readOnly`, `.permission`, `.outOfSpace`, `.interrupted`.
+    /// - Throws: `.io` if something else is there; `.noStore`; `.readOnly`, `.permission`, `.outOfSpace`,
+    ///   `.interrupted`.
     func openPlace() throws(StoreError) -> PackingPlace {
         if let work = storage.work {
             return try PackingPlace(
@@ -68,7 +69,7 @@ struct PackingHome {
         return try fileSystem.openIfPresent(root, directoryPath(), .directory)
     }
 
-    /// What the deliveries of the origin were made from; `nil` if nothing says it.
+    /// What the origin's deliveries were made from; `nil` if unknown.
     func record() throws(StoreError) -> PackingRecord? {
         guard let directory = try allowing(\.isOfCache, try openIfPresent()) else { return nil }
         return try PackingRecord.read(directory.raw, fileSystem)
@@ -78,8 +79,7 @@ struct PackingHome {
         StoreLayout.packingPath(try ObjectID(of: Array(storage.place.utf8)))
     }
 
-    /// Fetches objects of the origin into a place; what cannot be had is merely not there.
-    ///
+    /// Fetches objects of the origin into a place, and leaves out unavailable ones.
     /// - Parameter what: what they are, for people.
     /// - Returns: a directory laid out as `objects/` of an origin; `nil` if there was nothing to fetch.
     func fetch(
@@ -105,8 +105,8 @@ struct PackingHome {
 }
 
 extension ObjectStorage {
-    /// Writes a file to a disk, and holds it against its address.
-    /// - Returns: whether it is there; otherwise the origin does not have it, or has other bytes.
+    /// Writes a file to a disk, and compares it with its address.
+    /// - Returns: whether it exists now; otherwise the origin does not have it, or has other bytes.
     func download(
         _ wanted: SizedKey, to directory: Int32, _ path: String, _ fileSystem: any FileSystem
     ) throws(StoreError) -> Bool {
@@ -122,16 +122,16 @@ extension ObjectStorage {
     }
 }
 
-/// Makes files and directories into which nobody but their owner may write, whatever the umask.
+/// Creates files and directories that only their owner may write, whatever the umask.
 ///
-/// In an origin that is a directory the umask lets a group publish together; a store has one owner.
+/// In an origin's directory, the umask lets a group publish together; a store has one owner.
 struct UnsharedFileSystem: FileSystemWrapper {
     let base: any FileSystem
 
     func open(
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
     ) throws(StoreError) -> Descriptor {
-        // What is opened so is locked: whoever can read it can lock it.
+        // A file opened for updating is a lock, which anybody who can read it could hold.
         let withheld: UInt32 = access == .updating ? 0o077 : 0o022
         return try base.open(directory, path, access, mode: mode & ~withheld)
     }

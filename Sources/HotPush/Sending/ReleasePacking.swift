@@ -2,32 +2,24 @@ import CASStore
 import Storage
 import VersionTree
 
-/// Packs that are made and have no name in the origin yet; the directory in which they are goes with the value.
+/// Packs that have no name in the origin yet; their directory is removed with the value.
 struct PreparedPacks: Sendable {
     let result: Packer.Result
-    /// What was wanted, and what there was.
     let need: PackNeed
-    /// Where they are.
     let place: PackingPlace
-    /// How many frames were there already, and how many were compressed.
     let frameCounts: (reused: Int, made: Int)
 }
 
-/// Makes the packs of a release.
-///
-/// Belongs to one thread.
+/// Makes the packs of a release; belongs to one thread.
 final class ReleasePacking {
     let work: Publication
-    /// What there is of deliveries, by their addresses.
     private var known: [ObjectID: OfferedPacks?] = [:]
-    /// What was fetched to make packs from it: how many objects, and their bytes.
+    /// The objects fetched to make packs from them.
     private(set) var fetched = (count: 0, byteCount: Int64(0))
-    /// What is said where nothing is to be made; `nil` if nothing was refused either.
+    /// The report if there is nothing to make; `nil` if nothing was refused either.
     private var nothing: PackReport?
     private let home: PackingHome
-    /// The packs that are made; `nil` if there are none.
     var prepared: PreparedPacks?
-    /// The delivery that was brought in last.
     var draft: DeliveryDraft?
     /// Kept packs that turned out to be gone.
     var lost: Set<ObjectID> = []
@@ -49,8 +41,6 @@ final class ReleasePacking {
     }
 
     /// What making packs would give; `nil` if there is nothing to do.
-    ///
-    /// Makes nothing.
     func plan(in state: OriginState) throws(StoreError) -> PackReport? {
         let need = try need(in: state)
         return need.isMet
@@ -58,10 +48,10 @@ final class ReleasePacking {
             : PackReport(planned: target, need, from: try contents(of: need, in: state))
     }
 
-    /// What was brought in, or why nothing is; `nil` if nothing was to be made.
+    /// What was brought in, or why nothing was; `nil` if there was nothing to make.
     var report: PackReport? { draft?.report ?? nothing }
 
-    /// Makes the packs that the release lacks.
+    /// Makes the missing packs of the release.
     /// - Returns: whether there is anything to do.
     @discardableResult
     func prepare(in state: OriginState) throws(StoreError) -> Bool {
@@ -80,7 +70,7 @@ final class ReleasePacking {
         }
     }
 
-    /// Drops what was kept to make packs of: it takes room that others need.
+    /// Drops frames and bases kept for packing, whose space others need.
     private func dropUnused(in state: OriginState) throws(StoreError) {
         let directory = try home.makeDirectory()
         try PackingPlace.dropUnused(
@@ -107,7 +97,7 @@ final class ReleasePacking {
         return try pack(need, contents, planned, in: place, source)
     }
 
-    /// - Throws: `.outOfSpace` unless there is about enough room.
+    /// - Throws: `.outOfSpace` unless there is about enough space.
     private func checkSpace(_ needed: Int64, in place: PackingPlace) throws(StoreError) {
         let available = try home.fileSystem.freeSpace(place.publishing.raw).available
         guard available < needed else { return }
@@ -144,18 +134,17 @@ final class ReleasePacking {
         }
     }
 
-    /// The same where packs may as well be left out: there is no room for them, or the store cannot be written to.
+    /// Does the same but continues without packs on a full disk or an unwritable store.
     func prepareIfRoom(in state: OriginState) throws(StoreError) {
         _ = try options.withRoom(
             for: version, in: origin, work.channel, besides: [.readOnly, .permission, .io]
         ) { () throws(StoreError) in try prepare(in: state) }
     }
 
-    /// Where it is, without the endpoint.
     private var origin: String { String(storage.place.prefix { $0 != " " }) }
 
-    /// Goes on without packs, and drops what is kept to make them of, where the rest of the release has no room beside them.
-    /// - Returns: whether there is more room than before.
+    /// Continues without packs, and drops what is kept to make them, if the rest of the release needs their space.
+    /// - Returns: whether there is more space than before.
     func giveWay(to error: StoreError) -> Bool {
         guard error.code == .outOfSpace else { return false }
         let hasPacks = prepared != nil
@@ -166,15 +155,13 @@ final class ReleasePacking {
             let directory = try place.open()
             return try PackingPlace.dropCaches(in: directory.raw, place.fileSystem) || hasPacks
         } catch {
-            // The first error is reported, if it is not overcome.
             return hasPacks
         }
     }
 
     // MARK: The contents from which packs lead
 
-    /// What devices may have now: the contents that the channel offered last, newest first, others' if these are too few,
-    /// then those of the store's versions.
+    /// What devices may have: the channel's latest contents, newest first, then other channels', then the store's.
     func bases(in state: OriginState) throws(StoreError) -> [PackBase] {
         var bases: [PackBase] = []
         var seen: Set<ObjectID> = [version.content]
@@ -193,7 +180,7 @@ final class ReleasePacking {
         return bases
     }
 
-    /// The contents from which packs are to be made; one whose manifest is lost is left out.
+    /// The contents from which packs are to be made, except those whose manifest is lost.
     private func contents(
         of need: PackNeed, in state: OriginState
     ) throws(StoreError) -> [PackedContent] {
@@ -205,7 +192,6 @@ final class ReleasePacking {
         return contents
     }
 
-    /// The manifest of a base, the origin's or else the store's; `nil` if both are lost.
     private func manifest(
         of base: PackBase, in state: OriginState
     ) throws(StoreError) -> Manifest? {
@@ -230,7 +216,7 @@ final class ReleasePacking {
         return own
     }
 
-    /// What the origin has of contents, and the store lacks, sorted.
+    /// The origin's objects of contents that the store does not have, sorted.
     private func objects(
         of bases: [PackBase], in state: OriginState
     ) throws(StoreError) -> [SizedKey] {
@@ -250,7 +236,6 @@ final class ReleasePacking {
 
     // MARK: What there is
 
-    /// Says which packs of a release that keeps them are missing or damaged, where none are made.
     func checkKept(in state: OriginState) throws(StoreError) {
         guard let delivery = state.delivery(of: version.manifest, in: work.channel) else { return }
         let remedy =
@@ -274,11 +259,11 @@ final class ReleasePacking {
         return need
     }
 
-    /// What this store has noted of the release's delivery, if that tells that nothing lacks: it is not read then.
+    /// The store's record of the release's delivery, if nothing is missing, which saves reading the delivery.
     private func noted(
         _ bases: [PackBase], _ state: OriginState
     ) throws(StoreError) -> OfferedPacks? {
-        // Of a base that was asked for by name it is said whether it gave a pack.
+        // If a base was asked for by name, the report says whether it gave a pack.
         guard !options.looks(in: storage), options.packs.baseVersions.isEmpty,
             let delivery = state.delivery(of: version.manifest, in: work.channel),
             let made = try home.record()?.works[delivery.address],
@@ -287,7 +272,7 @@ final class ReleasePacking {
         return OfferedPacks(work: made)
     }
 
-    /// The delivery that the release has, and what there is of it; `nil` if it has none, or that cannot be read.
+    /// The release's delivery, and what exists of it; `nil` if there is none, or it cannot be read.
     func offered(
         in state: OriginState
     ) throws(StoreError) -> (delivery: PublishedDelivery, packs: OfferedPacks)? {
@@ -315,7 +300,7 @@ final class ReleasePacking {
 }
 
 extension ObjectStorage {
-    /// The document of a delivery; `nil` if it is not there, or damaged.
+    /// The document of a delivery; `nil` if it is missing or damaged.
     func delivery(
         _ delivery: PublishedDelivery, of version: PublishedVersion
     ) throws(StoreError) -> Delivery? {
@@ -329,7 +314,7 @@ extension ObjectStorage {
 }
 
 extension PublisherOptions {
-    /// Packs only save: where there is no room for them, the release does without.
+    /// Continues without packs if there is no space for them, since they only save work.
     func withRoom<R>(
         for version: PublishedVersion, in origin: String, _ channel: ChannelName,
         besides others: [StoreError.Code] = [], _ body: () throws(StoreError) -> R?
@@ -343,7 +328,7 @@ extension PublisherOptions {
         }
     }
 
-    /// Says why a release is offered without packs, and how it gets them later.
+    /// Reports why a release is offered without packs, and how it gets them later.
     func sayNoPacks(
         of version: PublishedVersion, in origin: String, _ channel: ChannelName, _ error: StoreError
     ) {

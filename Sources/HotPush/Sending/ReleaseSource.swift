@@ -2,8 +2,7 @@ package import CASStore
 import Storage
 package import VersionTree
 
-/// What has the files of releases in an origin from which the clients of other systems are told: the origin, and the store
-/// of this machine, which costs no request.
+/// Reads the files of releases for other systems' clients, from the origin or, without a request, from the local store.
 ///
 /// Belongs to one thread.
 final class ReleaseSource {
@@ -13,7 +12,6 @@ final class ReleaseSource {
     private var facts: [PublishedFacts: ContentFacts] = [:]
     private var contents: [LiveRelease: ReleaseContent] = [:]
 
-    /// - Parameter versions: the store; `nil` for none.
     init(_ seen: SeenFiles, _ versions: VersionStore? = nil) {
         self.seen = seen
         self.versions = versions
@@ -21,12 +19,10 @@ final class ReleaseSource {
 
     var storage: any ObjectStorage { seen.storage }
 
-    /// Remembers facts that have just been sent.
     func note(_ facts: ContentFacts, _ published: PublishedFacts) {
         self.facts[published] = facts
     }
 
-    /// The files of a release.
     func files(of release: LiveRelease) -> ReleaseFiles { ReleaseFiles(release, storage, versions) }
 
     /// The facts of a release; `nil` if it has none, or they are lost.
@@ -39,18 +35,18 @@ final class ReleaseSource {
         return found
     }
 
-    /// The twins of a release where they stand; `nil` as above.
+    /// The deflated copies of a release where they are; `nil` as above.
     func twins(of release: LiveRelease) throws(StoreError) -> [SizedKey]? {
         guard let published = release.facts, let facts = try facts(of: release) else { return nil }
         return try allowing(
             ReleaseFiles.saysReleaseIsBad, try files(of: release).twins(of: facts, published))
     }
 
-    /// The files of a release, as who tells of it reads them; `nil` if it has no facts, or something is missing.
+    /// The files of a release for other systems' clients; `nil` if it has no facts, or something is missing.
     func content(of offered: OfferedRelease) throws(StoreError) -> ReleaseContent? {
         guard let release = LiveRelease(offered) else { return nil }
         if let known = contents[release] { return known }
-        // Of a release without facts nothing is told, so its manifest need not be fetched.
+        // Nobody is told of a release without facts, so its manifest need not be fetched.
         guard let facts = try facts(of: release) else { return nil }
         let manifest = try allowing(
             ReleaseFiles.saysReleaseIsBad, try files(of: release).manifest())
@@ -61,26 +57,23 @@ final class ReleaseSource {
     }
 }
 
-/// The files of a release from which the clients of other systems are told: objects from the store where it has them, twins
-/// made again from these.
+/// The files of a release for other systems' clients: objects from the store if possible, and copies deflated again.
 package final class ReleaseContent {
-    /// The version's manifest.
     package let manifest: Manifest
-    /// What is known of its objects.
     package let facts: ContentFacts
     /// `nil` for one that is only in the store.
     private let release: LiveRelease?
     private unowned let source: ReleaseSource
     private var objectEpochs: [ObjectID: Int64]?
     private var twinEpochs: [ObjectID: Int64]?
-    /// The object that each twin is made from.
+    /// The object of each deflated copy.
     private lazy var owners = Dictionary(
         facts.objects.compactMap { object in object.twin.map { ($0.address, object) } }
     ) { first, _ in first }
-    /// An archive's pieces come in order: the twin that was made last is read again.
+    /// The last deflated copy, cached because an archive's pieces come in order.
     private var last: (address: ObjectID, bytes: [UInt8])?
 
-    /// Larger twins are not made again in memory, if they stand in the origin.
+    /// Larger copies are not deflated again in memory, if they are in the origin.
     static let madeByteCountMax: Int64 = 32 << 20
 
     init(
@@ -92,8 +85,8 @@ package final class ReleaseContent {
         self.source = source
     }
 
-    /// Bytes of an object, which nobody has held against its address.
-    /// - Throws: `.damagedOrigin` if it is not there, or has another size.
+    /// Bytes of an object, not compared with its address.
+    /// - Throws: `.damagedOrigin` if it is missing, or has another size.
     package func object(
         _ address: ObjectID, _ range: Range<Int64>, of byteCount: Int64
     ) throws(StoreError) -> [UInt8] {
@@ -112,7 +105,7 @@ package final class ReleaseContent {
             OriginKey(.object, address, in: objectEpochs?[address] ?? 0), range, byteCount)
     }
 
-    /// The same of a twin.
+    /// Bytes of a deflated copy, under the same conditions.
     package func twin(
         _ address: ObjectID, _ range: Range<Int64>, of byteCount: Int64
     ) throws(StoreError) -> [UInt8] {
@@ -127,7 +120,7 @@ package final class ReleaseContent {
             OriginKey(.twin, address, in: twinEpochs?[address] ?? 0), range, byteCount)
     }
 
-    /// The twin made again from the store's object; `nil` if the store lacks it, or this zlib gives another one.
+    /// Deflates the store's object again; `nil` if the store does not have it, or this zlib gives other bytes.
     private func made(
         _ address: ObjectID, _ byteCount: Int64
     ) throws(StoreError) -> [UInt8]? {

@@ -2,17 +2,14 @@ import CASStore
 import Storage
 import VersionTree
 
-/// Brings the files of a release into the origin, as far as they may not be used where they stand.
+/// Brings the files of a release into the origin, unless existing ones may be used.
 ///
-/// A commit upon an entry may name a file if a release that the entry offers has it, or if it stands under one of the
-/// two newest epochs and this upload has seen it there (docs/buckets.md, rule U). So after each lost race it is decided
-/// anew. Belongs to one thread.
+/// A commit upon an entry may name a file that an offered release has, or that is under one of the two newest epochs
+/// and was seen there by this upload (docs/buckets.md, rule U). Each lost race decides anew. Belongs to one thread.
 final class ReleaseUpload {
     private let work: Publication
     let objects: [Reference]
-    /// The objects that were sent.
     private(set) var sent: [Reference] = []
-    /// Whether the manifest was sent.
     private(set) var hasSentManifest = false
     /// The bytes of all objects.
     var byteCount: Int64 { objects.reduce(0) { $0 + $1.byteCount } }
@@ -28,20 +25,18 @@ final class ReleaseUpload {
         objects = Array(work.manifest.references)
     }
 
-    /// Where the files stand for a commit upon a state.
+    /// Where the files are for a commit upon a state.
     struct Plan {
-        /// The version where it stands already, all of it.
+        /// The version where all of it already is.
         var standing: PublishedVersion?
-        /// For each object, in ascending order, the epoch in which it stands, or will.
+        /// The epoch of each object, existing or to be sent, in ascending order of objects.
         var epochs: [Int64] = []
-        /// The objects that are to be sent, under the newest epoch.
         var lacking: [Reference] = []
     }
 
-    /// Brings in what may not be used as it stands, for a commit upon a state.
-    ///
-    /// - Parameter state: replaced by the newest one if the upload took so long that files for it are of no use.
-    /// - Returns: the version, and where it stands.
+    /// Brings in files that may not be used where they are, for a commit upon a state.
+    /// - Parameter state: replaced by the newest one if the upload took so long that its files are useless.
+    /// - Returns: the version, and where it is.
     /// - Throws: `.damagedObject`, `.missingObject`; what the storage refuses; `.network` if no answer came to a file.
     func place(in state: inout OriginState) throws(StoreError) -> PublishedVersion {
         while true {
@@ -72,8 +67,7 @@ final class ReleaseUpload {
         return standing
     }
 
-    /// Sends objects under the newest epoch of a state.
-    /// - Returns: a newer state if these objects are of no use any more; `nil` if all are there.
+    /// - Returns: a newer state if these objects have become useless; `nil` if all are there.
     private func send(
         _ lacking: [Reference], for state: OriginState
     ) throws(StoreError) -> OriginState? {
@@ -100,11 +94,10 @@ final class ReleaseUpload {
 
     // MARK: Planning
 
-    /// Decides where the files stand for a commit upon a state; sends nothing.
+    /// Decides where the files are for a commit upon a state; sends nothing.
     /// - Throws: what reading throws.
     func plan(in state: OriginState) throws(StoreError) -> Plan {
         let isLooking = work.options.looks(in: storage)
-        // The same files are offered already.
         for release in state.pointers.values.flatMap(\.liveReleases)
         where release.version.manifest == version.manifest {
             if isLooking, try !stands(release) { continue }
@@ -137,7 +130,7 @@ final class ReleaseUpload {
         return plan
     }
 
-    /// The epochs of those objects that the newest releases on offer have: they may be used as they are.
+    /// The epochs of objects that the newest offered releases have, and that may thus be used.
     private func standing(in state: OriginState) throws(StoreError) -> [ObjectID: Int64] {
         var lacking = Set(objects.map(\.address))
         var epochs: [ObjectID: Int64] = [:]
@@ -151,13 +144,12 @@ final class ReleaseUpload {
         return epochs
     }
 
-    /// The objects of a release where they stand; `nil` if that cannot be read, which only costs sending them.
+    /// The objects of a release where they are; `nil` if they cannot be read, which only means that they are sent.
     private func objects(of release: LiveRelease) throws(StoreError) -> [SizedKey]? {
         try allowing(
             ReleaseFiles.isHarmless, try ReleaseFiles(release, storage, work.versions).objects())
     }
 
-    /// Whether all files of a release stand there.
     private func stands(_ release: LiveRelease) throws(StoreError) -> Bool {
         let manifest = SizedKey(
             .manifest, version.manifest, in: release.version.epoch, version.manifestByteCount)
@@ -175,7 +167,7 @@ final class ReleaseUpload {
         return try storage.missing(of: files, work.options).isEmpty
     }
 
-    /// - Returns: those that are not there, or not what they should be.
+    /// - Returns: the objects that are missing, or wrong.
     private func drop(
         missingFrom epochs: inout [ObjectID: Int64]
     ) throws(StoreError) -> Set<ObjectID> {

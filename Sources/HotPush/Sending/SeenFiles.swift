@@ -2,9 +2,9 @@ import CASStore
 import Storage
 import Synchronization
 
-/// The files that a command has seen in an origin: they were acknowledged, or listed.
+/// The files that a command has seen in an origin, because they were acknowledged or listed.
 ///
-/// A commit upon an entry may name one of them if it stands under one of the entry's two newest epochs (docs/buckets.md,
+/// A commit upon an entry may name one of them if it is under one of the entry's two newest epochs (docs/buckets.md,
 /// rule U). Belongs to one thread.
 final class SeenFiles {
     let storage: any ObjectStorage
@@ -16,22 +16,20 @@ final class SeenFiles {
 
     func note(_ seen: some Sequence<OriginKey>) { keys.formUnion(seen) }
 
-    /// The epochs under which a file may be used for a commit upon an entry of that epoch, the newest first.
+    /// The epochs whose files a commit upon an entry may use, newest first.
     static func usableEpochs(upon epoch: Int64) -> [Int64] {
         [epoch, epoch - 1].filter { $0 >= 0 }
     }
 
-    /// The epoch under which a file may be used for a commit upon an entry of that epoch.
     func epoch(
         of kind: OriginKey.Kind, _ address: ObjectID, upon epoch: Int64
     ) -> Int64? {
         Self.usableEpochs(upon: epoch).first { keys.contains(OriginKey(kind, address, in: $0)) }
     }
 
-    /// Asks what stands there of many files that are to be sent, so that an upload that was interrupted goes on.
+    /// Asks for existing files among many that are to be sent, so that an interrupted upload continues.
     ///
-    /// It takes at most a hundredth of the requests that sending takes, or none that costs anything; a few files are sent
-    /// without asking.
+    /// This takes at most a hundredth of the requests for sending them, or only free ones; a few files are just sent.
     /// - Parameter listed: the epochs that were asked for already.
     func look(
         for wanted: [Reference], _ kind: OriginKey.Kind, upon epoch: Int64,
@@ -42,7 +40,7 @@ final class SeenFiles {
         for candidate in Self.usableEpochs(upon: epoch) {
             let prefix = OriginKey.prefix(of: kind, in: candidate)
             if storage.isOnDisk {
-                // Most are of an origin that has none of the kind, or of few files.
+                // Most origins have none of the kind, or few files.
                 guard try !storage.list(ListRequest(prefix: prefix, countMax: 1)).files.isEmpty
                 else { continue }
                 let there = wanted.map { OriginKey(kind, $0.address, in: candidate) }
@@ -55,11 +53,10 @@ final class SeenFiles {
         }
     }
 
-    /// From so many files on, the storage is asked what it has before they are sent.
     private static let listedCountMin = 64
 
-    /// Notes what a listing shows, as far as it is wanted.
-    /// - Parameter pageCount: the pages that may be asked for; less those that were.
+    /// Notes the wanted files of a listing.
+    /// - Parameter pageCount: how many pages may be requested; reduced by those that were.
     func list(
         _ prefix: String, _ kind: OriginKey.Kind, _ wanted: [Reference], pageCount: inout Int
     ) throws(StoreError) {
@@ -88,8 +85,8 @@ final class SeenFiles {
         keys.insert(key)
     }
 
-    /// Sends what says where files stand, if a release of that epoch needs it.
-    /// - Returns: its address; `nil` if all stand in the epoch.
+    /// Sends the places of files, if a release of that epoch needs them.
+    /// - Returns: their address; `nil` if all files are in the epoch.
     func send(_ places: Places, in epoch: Int64) throws(StoreError) -> ObjectID? {
         guard places.areNeeded(in: epoch) else { return nil }
         let body = try StorageBody(places.serialized())
@@ -97,7 +94,7 @@ final class SeenFiles {
         return body.address
     }
 
-    /// What keeps a file from being sent before a commit: whoever interrupts it is told what devices see.
+    /// An error before a commit; if it was an interruption, it says what devices see.
     static func beforeCommit(_ error: StoreError) -> StoreError {
         error.code == .interrupted ? .publishingInterrupted : error
     }
@@ -117,7 +114,7 @@ final class SeenFiles {
 }
 
 extension ObjectStorage {
-    /// The sizes of files, in their order; nil for what is not there.
+    /// The sizes of files, in their order; `nil` for a missing file.
     func sizes(
         of keys: some Collection<OriginKey>,
         unless isInterrupted: @escaping @Sendable () -> Bool = { false }
@@ -131,9 +128,7 @@ extension ObjectStorage {
 }
 
 extension ObjectStorage {
-    /// Which of some files do not stand in an origin as they should, by their addresses.
-    ///
-    /// Their sizes are looked at; for `--verify` their bytes are held against their addresses, where reading costs nothing.
+    /// The addresses of files with a wrong size; for `--verify` also with wrong bytes, if reading costs nothing.
     func missing(
         of wanted: [SizedKey], _ options: PublisherOptions
     ) throws(StoreError) -> Set<ObjectID> {
@@ -161,7 +156,7 @@ extension ObjectStorage {
                     progress.advance(by: byteCount)
                 }
             } catch {
-                // It is sent again, and takes the place of that.
+                // The file is sent again, and replaces this one.
                 guard error.saysFileIsUnreadable else { throw error }
             }
             if found != key.address { wrong.withLock { _ = $0.insert(key.address) } }
@@ -170,11 +165,11 @@ extension ObjectStorage {
     }
 
     private func absent(of wanted: [SizedKey]) throws(StoreError) -> Set<ObjectID> {
-        // Up to so many files are asked for one by one; more are listed first, where reading costs requests.
+        // Only up to this many files are asked for one by one, if reading costs requests; more are listed first.
         let askedCountMax = 64
         var unseen = wanted
         if wanted.count > askedCountMax, !isOnDisk {
-            // Of what is no twin, all but a few are objects.
+            // Nearly all files that are no deflated copies are objects.
             let places = wanted.map {
                 OriginKey.prefix(of: $0.key.kind == .twin ? .twin : .object, in: $0.key.epoch)
             }
@@ -187,7 +182,7 @@ extension ObjectStorage {
             }
             unseen.removeAll { !unlisted.contains($0) }
         }
-        // A listing may show late what is there.
+        // A listing may show files late.
         let sizes = try sizes(of: unseen.map(\.key))
         return Set(
             zip(unseen, sizes).lazy.filter { $0.byteCount != $1 }.map(\.0.key.address))
@@ -195,10 +190,9 @@ extension ObjectStorage {
 }
 
 extension SeenFiles {
-    /// Sends files of this machine, several at once, and says how far it has come.
-    ///
+    /// Sends local files in parallel, and reports progress.
     /// - Parameters:
-    ///   - before: so many bytes of the same work were sent already.
+    ///   - before: how many bytes of the same work were sent already.
     ///   - isDue: asked before each one, on any thread; `true` leaves the rest out.
     ///   - open: opens a file whose bytes are sent, on any thread.
     /// - Returns: those that were acknowledged; they are noted also if another one fails.
@@ -239,8 +233,7 @@ extension SeenFiles {
 }
 
 extension PublisherOptions {
-    /// Says how far many threads have come with a step.
-    /// - Parameter total: about how many bytes are to be looked at.
+    /// - Parameter total: an estimate of the bytes to examine.
     func watching(_ step: PublishProgress.Step, total: Int64) -> PackingProgress {
         let report = progress
         return PackingProgress(expected: total, isInterrupted: isInterrupted) { done, total in

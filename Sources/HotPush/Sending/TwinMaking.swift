@@ -4,32 +4,28 @@ import Storage
 import Synchronization
 import VersionTree
 
-/// Makes facts of objects and their twins on this machine, for an origin; each once.
-///
-/// They are made where packs are. Belongs to one thread.
+/// Makes facts and deflated copies of objects for an origin, each once, where packs are made; belongs to one thread.
 final class TwinMaking {
     let source: ReleaseSource
     let options: PublisherOptions
-    /// Whether twins are kept to be sent.
     private let keepsTwins: Bool
     private var place: PackingPlace?
-    /// What was made, by object.
+    /// By object.
     private(set) var made: [ObjectID: ObjectFacts] = [:]
-    /// The name of the file of each twin, in the directory of the work.
+    /// The file of each deflated copy, in the directory of the work.
     private var names: [ObjectID: String] = [:]
 
-    /// - Parameter keepsTwins: whether they are to be sent; otherwise nothing is left anywhere.
+    /// - Parameter keepsTwins: whether to keep deflated copies for sending; otherwise nothing is left anywhere.
     init(_ source: ReleaseSource, _ options: PublisherOptions, keepsTwins: Bool = true) {
         self.source = source
         self.options = options
         self.keepsTwins = keepsTwins
     }
 
-    /// Makes what was not made yet.
-    ///
+    /// Makes what is missing.
     /// - Parameters:
     ///   - objects: sorted by address.
-    ///   - standing: where those stand in the origin that the store may lack; empty if it has all.
+    ///   - standing: the origin's epochs of objects that the store may not have; empty if it has all.
     /// - Throws: `.missingObject`, `.damagedObject`; `.interrupted`; what reading and writing throws.
     func make(
         _ objects: [Reference], standing: [ObjectID: Int64] = [:]
@@ -68,7 +64,6 @@ final class TwinMaking {
         return try home.fetch(wanted, into: place, saying: "what the store here lacks")
     }
 
-    /// Sends twins that were made.
     func send(_ twins: [SizedKey]) throws(StoreError) {
         guard let place, !twins.isEmpty else { return }
         let names = names
@@ -78,10 +73,10 @@ final class TwinMaking {
         }
     }
 
-    /// Removes what was made: whoever cleans up after packs finds nobody at work.
+    /// Removes what was made, so that whoever cleans up after packing finds nobody at work.
     func close() { place = nil }
 
-    /// The twin of an open file, in memory; `nil` if this zlib gives another one.
+    /// Deflates an open file in memory; `nil` if this zlib gives other bytes.
     static func twin(
         _ address: ObjectID, _ byteCount: Int64, of file: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> [UInt8]? {
@@ -99,20 +94,17 @@ final class TwinMaking {
     }
 }
 
-/// Makes facts of objects, with their twins: on all processors, in the same memory however large an object is.
+/// Makes facts and deflated copies on all processors, in constant memory however large an object is.
 private struct FactsMaking: Sendable {
-    /// What has the objects.
     let source: PackSource
-    /// The directory in which twins are left; `nil` to keep none.
+    /// Where deflated copies are left; `nil` to keep none.
     let work: Int32?
     let fileSystem: any FileSystem
     let options: PublisherOptions
     let progress: PackingProgress
 
-    /// What the file with a twin is called until it gets its name.
     static func twinName(of object: ObjectID) -> String { "twin-\(object)" }
 
-    /// The facts of objects, in no particular order.
     /// - Throws: `.missingObject`, `.damagedObject`, `.mismatch`; `.interrupted`; what reading and writing throws.
     func run(_ objects: [Reference]) throws(StoreError) -> [ObjectFacts] {
         let made = Mutex<[ObjectFacts]>([])
@@ -131,7 +123,6 @@ private struct FactsMaking: Sendable {
         return made.withLock { $0 }
     }
 
-    /// What one thread works with.
     private final class Worker {
         let deflater: Deflater
         var checker: ObjectChecker
@@ -147,7 +138,7 @@ private struct FactsMaking: Sendable {
             twin = try Digester(.sha256)
         }
 
-        /// Forgets an object that was left half-way.
+        /// Forgets an object that was abandoned halfway.
         func reset() {
             deflater.reset()
             crc32.reset()
@@ -181,7 +172,7 @@ private struct FactsMaking: Sendable {
         return found
     }
 
-    /// - Returns: also a twin that is not smaller.
+    /// - Returns: also a deflated copy that is not smaller.
     private func read(
         _ object: Reference, _ worker: Worker, into file: Int32?
     ) throws(StoreError) -> ObjectFacts {

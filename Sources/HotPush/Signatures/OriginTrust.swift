@@ -2,16 +2,15 @@ package import CASStore
 import Synchronization
 import VersionTree
 
-/// What somebody who only reads an origin takes from it: pointers that enough of the named keys have signed.
+/// A reader's trust in an origin: it admits pointers that enough of the named keys have signed.
 ///
-/// It remembers in memory what it has verified: later trust of the origin, and the newest sequence of each channel. So a
-/// process never goes back, and a new one begins with the named keys, and with their version if it is told. Several threads
-/// may use it at once.
+/// It remembers in memory what it has verified: later trust of the origin, and the newest sequence of each channel. So
+/// a process never goes back; a new one begins with the named keys, and their version if given. Any thread may use it.
 package final class OriginTrust: Sendable {
     private let origin: Mutex<TrustedOrigin>
 
-    /// - Parameter version: the version of the origin's trust of which these are all keys: no older pointer counts; `nil`
-    ///   for keys that may be of any.
+    /// - Parameter version: the version of the origin's trust of which these are all keys, so that no older pointer
+    ///   counts; `nil` for keys of any version.
     /// - Throws: `.badKey` for keys that cannot be trusted together.
     package init(
         _ keys: [VerificationKey], threshold: Int = 1, version: Int64? = nil
@@ -23,11 +22,11 @@ package final class OriginTrust: Sendable {
         origin = Mutex(named)
     }
 
-    /// Takes a pointer, if it counts.
+    /// Admits a pointer, if it counts.
     /// - Parameters:
-    ///   - now: what the clock says, in seconds since 1970.
-    ///   - read: a version of the origin's trust.
-    /// - Throws: `.untrusted` with what is wrong: signatures, origin, an older sequence than before; what `read` throws.
+    ///   - now: the clock, in seconds since 1970.
+    ///   - read: reads a version of the origin's trust.
+    /// - Throws: `.untrusted` with what is wrong: signatures, origin, an older sequence; errors of `read`.
     package func admit(
         _ pointer: ChannelPointer, now: Int64 = secondsNow(),
         reading read: (Int64) throws(StoreError) -> TrustFile
@@ -36,7 +35,7 @@ package final class OriginTrust: Sendable {
             let known = origin.withLock { $0 }
             let next = try Self.judged(pointer, by: known, now: now, reading: read)
             let isDone = origin.withLock { origin in
-                // Keys may have changed meanwhile: another thread has followed them, and nothing goes back.
+                // Another thread may have followed a change of keys in the meantime, and nothing goes back.
                 guard origin == known else { return false }
                 origin = next
                 return true
@@ -45,7 +44,6 @@ package final class OriginTrust: Sendable {
         }
     }
 
-    /// The origin with a pointer that counts.
     private static func judged(
         _ pointer: ChannelPointer, by known: TrustedOrigin, now: Int64,
         reading read: (Int64) throws(StoreError) -> TrustFile
@@ -63,8 +61,8 @@ package final class OriginTrust: Sendable {
         return next
     }
 
-    /// Whether an admitted pointer may be obeyed now; one that has expired decides nothing.
-    /// - Parameter now: what the clock says, in seconds since 1970.
+    /// Whether an admitted pointer may be obeyed now; an expired one decides nothing.
+    /// - Parameter now: the clock, in seconds since 1970.
     package func isInForce(_ pointer: ChannelPointer, now: Int64) -> Bool {
         let latest = origin.withLock { $0.latest }
         return pointer.expiresAt.map { max(now, latest) <= $0 } ?? true
@@ -78,8 +76,7 @@ package final class OriginTrust: Sendable {
 }
 
 extension DirectoryOrigin {
-    /// A version of the origin's trust.
-    /// - Throws: `.untrusted` if it is not there, or is none.
+    /// - Throws: `.untrusted` if it is missing or invalid.
     package func trustFile(_ version: Int64) throws(StoreError) -> TrustFile {
         let path = OriginLayout.trust(version)
         guard let file = try file(path, limit: TrustFile.byteCountMax) else {
@@ -92,15 +89,13 @@ extension DirectoryOrigin {
     }
 }
 
-/// The keys that an app names: part of the app, so whoever updates the app may name others.
+/// The keys that an app names and that an update of the app may change.
 package struct GivenTrust: Sendable, Hashable {
-    /// The id of the origin.
     package let origin: String
-    /// Whose signatures count.
     package let trusted: TrustedKeys
-    /// Which version of the origin's trust the keys are, all of them; `nil` if nobody says.
+    /// The version of the origin's trust of which these are all keys; `nil` if unknown.
     package let version: Int64?
-    /// The keys, the threshold and the version as one digest, by which a store sees that the app names others than before.
+    /// The digest of keys, threshold and version, by which a store notices that the app names others.
     let digest: String
 
     /// - Parameter keys: PEM files, as `castree key show` prints them.
@@ -127,7 +122,7 @@ package struct GivenTrust: Sendable, Hashable {
     }
 
     /// The origin as a store trusts it from now on: by these keys, unless rotations have led from them to others.
-    /// - Parameter places: where it was asked, by all names of the place.
+    /// - Parameter places: all names of the place where the origin was found.
     func origin(in trust: StoreTrust, at places: [String]) -> TrustedOrigin {
         var origin: TrustedOrigin
         if let known = trust.origin(self.origin) ?? trust.origin(at: places),
@@ -135,12 +130,12 @@ package struct GivenTrust: Sendable, Hashable {
         {
             origin = known
             if origin.appKeys != digest {
-                // None of what was verified is signed by a key that counts still.
+                // No key that still counts has signed what was verified.
                 if !known.keys.contains(where: trusted.keys.contains) { origin.forgetVerified() }
                 origin.keys = trusted.keys
                 origin.threshold = trusted.threshold
                 origin.forgetVersion()
-                // Of an older version than was seen: the way from these keys is sought, and nothing goes back.
+                // For a version older than was seen, the way from these keys is sought, and nothing goes back.
                 origin.version = version.flatMap { $0 < origin.floor ? nil : $0 }
             }
         } else {

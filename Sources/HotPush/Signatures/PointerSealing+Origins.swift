@@ -2,10 +2,10 @@ import CASStore
 import Storage
 import VersionTree
 
-// Which origin stands at a place: one key may sign for several.
+// Which origin is at a place: one key may sign for several.
 
 extension PointerSealing {
-    /// What a channel that has no signed pointer takes over from others.
+    /// What a channel without a signed pointer takes over from others.
     func base(
         besides channel: ChannelName, _ pointers: [ChannelName: ChannelPointer],
         _ there: any ObjectStorage
@@ -49,10 +49,10 @@ extension PointerSealing {
         return Base(origin: known, trustVersion: trustVersion)
     }
 
-    /// The id of the origin that stands at a place; `nil` if nothing tells.
+    /// The id of the origin at a place; `nil` if nothing tells.
     ///
-    /// Anybody can copy there what a known key has signed for another origin: then it is the one that was signed there last,
-    /// or, of keys that do not remember, the one that the marker names, if any of the pointers is of that.
+    /// Anybody can copy there what a known key has signed for another origin. So the one that was signed there last
+    /// counts or, if the keys do not remember, the one that the marker names, if any of the pointers belongs to it.
     func origin(
         at there: any ObjectStorage, saidBy pointers: some Sequence<ChannelPointer>
     ) throws(StoreError) -> String? {
@@ -65,14 +65,14 @@ extension PointerSealing {
         return try there.markedIDIfReadable().flatMap { signed.contains($0) ? $0 : nil }
     }
 
-    /// The same where no pointers are known: what the marker names.
+    /// The id at a place whose pointers are unknown, from the keys' memory or the marker.
     func originOfPlace(_ there: any ObjectStorage) throws(StoreError) -> String? {
         if let origin { return origin }
         if let known = try remembered(there.identity) { return known }
         return try there.markedIDIfReadable()
     }
 
-    /// - Throws: `.untrusted` for another origin than stands at the place, or if nobody can tell which one does.
+    /// - Throws: `.untrusted` for another origin than that of the place, or if nobody can tell which one it is.
     func checkOrigin(
         _ id: String, of pointers: [ChannelName: ChannelPointer], _ there: any ObjectStorage
     ) throws(StoreError) {
@@ -92,7 +92,6 @@ extension PointerSealing {
                 + "of another one here; look at them, then say --origin-id")
     }
 
-    /// The id of the origin that one of the keys has signed at a place.
     private func remembered(_ place: String) throws(StoreError) -> String? {
         for memory in signers.compactMap(\.memory) {
             if let origin = try memory.origin(at: place) { return origin }

@@ -2,11 +2,8 @@ import CASStore
 import Storage
 import VersionTree
 
-// What the keys remember of what they have signed.
-
 extension PointerSealing {
-    /// Raises a pointer above all that was signed of its channel: devices may have seen it, and no two pointers share a
-    /// sequence.
+    /// Raises a pointer above all that was signed of its channel, which devices may have seen; sequences are unique.
     /// - Returns: the highest sequence that was signed.
     @discardableResult
     func raise(_ pointer: inout ChannelPointer, in origin: String) throws(StoreError) -> Int64 {
@@ -18,10 +15,9 @@ extension PointerSealing {
         return used
     }
 
-    /// The pointers that a command which was cut short has signed, and perhaps not written, at a place.
+    /// The pointers that an interrupted command has signed, and perhaps not written, at a place; sorted by channel.
     ///
-    /// Sorted by channel; none for whoever takes what is there.
-    ///
+    /// None if the publisher adopts what is there.
     /// - Parameter pointers: what the place offers.
     /// - Throws: what reading the memory throws.
     func unfinished(
@@ -37,7 +33,7 @@ extension PointerSealing {
                 else { continue }
                 let last = try memory.sequence(of: channel, in: origin)
                 if let there = pointers[channel] {
-                    // What is older than what it was built upon is refused as such.
+                    // A pointer older than its own base is refused as such.
                     guard there.origin ?? origin == origin, there.sequence < pointer.sequence,
                         there.sequence >= last ?? 0
                     else { continue }
@@ -50,30 +46,28 @@ extension PointerSealing {
         return found.values.sorted { $0.channel < $1.channel }
     }
 
-    /// What is said of a pointer that was signed for a command which was cut short.
-    /// - Parameter rest: what becomes of it.
+    /// - Parameter rest: what becomes of the pointer.
     static func unfinished(_ pointer: ChannelPointer, at place: String, _ rest: String) -> String {
         "sequence \(pointer.sequence) of channel \(pointer.channel) was signed and is not in \(place): the command that signed "
             + "it was cut short, and \(rest)"
     }
 
-    /// Notes beside the keys what is about to be written: see ``SignedSequences``.
-    ///
+    /// Notes beside the keys what is about to be written; see ``SignedSequences``.
     /// - Parameter before: what it was built upon.
-    /// - Throws: why it cannot be noted; nothing may be written then. A key in a place that nobody can write to has no
-    ///   memory, and that is said.
+    /// - Throws: why it cannot be noted, in which case nothing may be written. A key in a place that nobody can write
+    ///   to has no memory, which is reported.
     func prepare(
         _ pointer: ChannelPointer, upon before: ChannelPointer?, at place: String,
         notice: (String) -> Void
     ) throws(StoreError) {
         guard pointer.isSigned else { return }
-        // What is adopted may have any sequence.
+        // An adopted pointer may have any sequence.
         let known = !adopts && before?.origin == pointer.origin ? before?.sequence : nil
         for memory in signers.compactMap(\.memory) {
             do throws(StoreError) {
                 try memory.prepare(pointer, upon: known, at: place)
             } catch {
-                // There is no room beside the key, and making some in the origin is no help.
+                // The disk of the key is full, and freeing space in the origin would not help.
                 guard !error.isDiskFull else {
                     throw StoreError(
                         .outOfSpace,
@@ -86,7 +80,7 @@ extension PointerSealing {
         }
     }
 
-    /// The versions of an origin's trust by which the keys have signed, the first one first.
+    /// The trust files by which the keys have signed, in ascending order.
     func trusts(of origin: String) throws(StoreError) -> [TrustFile] {
         var files: [Int64: TrustFile] = [:]
         for memory in signers.compactMap(\.memory) {
@@ -95,7 +89,7 @@ extension PointerSealing {
         return files.values.sorted { $0.version < $1.version }
     }
 
-    /// The versions of the trust up to that of a pointer which a key does not remember, if not that one.
+    /// The trust files up to a pointer's that a key does not remember, unless it remembers that one.
     private func unknownTrusts(
         of pointer: ChannelPointer, to memory: SignedSequences,
         _ read: (Int64) throws(StoreError) -> TrustFile?
@@ -103,13 +97,13 @@ extension PointerSealing {
         guard let origin = pointer.origin, let newest = pointer.trustVersion else { return [] }
         let known = Set(try memory.trusts(of: origin).map(\.version))
         guard newest <= TrustChain.versionMax, !known.contains(newest) else { return [] }
-        // What cannot be read now, the next command that signs there notes.
+        // The next command that signs there notes a file that cannot be read now.
         return (TrustFile.firstVersion...newest).dropFirst().filter { !known.contains($0) }
             .compactMap { try? read($0) }
     }
 
     /// Remembers beside the keys what was signed and written.
-    /// - Parameter read: a version of the origin's trust.
+    /// - Parameter read: reads a version of the origin's trust.
     func remember(
         _ pointer: ChannelPointer, at place: String, notice: (String) -> Void,
         _ read: (Int64) throws(StoreError) -> TrustFile?
@@ -120,7 +114,7 @@ extension PointerSealing {
                 let trusts = try unknownTrusts(of: pointer, to: memory, read)
                 try memory.note(pointer, at: place, trusts: trusts, isLowering: allowsFewer)
             } catch {
-                // The pointer stands. Where nobody can write, `prepare` has said so.
+                // The pointer is written. If nobody can write beside the key, `prepare` has reported it.
                 if !Self.cannotRemember(error) { notice(Self.forgetting(error)) }
             }
         }
@@ -158,15 +152,15 @@ extension PointerSealing {
     }
 }
 
-// Whether devices would take what is signed: the keys of an origin may have changed.
+// Whether devices would accept a signature, as the keys of an origin may have changed.
 
 extension PointerSealing {
-    /// What a pointer takes over, if devices that follow the origin's keys count those that sign now.
+    /// What a pointer takes over, if the origin's keys that count now include enough of the signers.
     ///
-    /// Who adopts a pointer takes nothing from it that somebody else may have put there: the version of the trust is the
-    /// newest that the origin proves, or by which one of the keys has signed, if that is newer.
-    /// - Throws: `.untrusted` if fewer of the keys that count sign than must, or the pointer names an older version than one of
-    ///   them has signed by, unless fewer are allowed.
+    /// A publisher that adopts a pointer takes nothing from it that a stranger may have written. The version of the
+    /// trust is then the newest that the origin proves, or by which one of the keys has signed, if that is newer.
+    /// - Throws: `.untrusted` if too few of the keys that count sign, or the pointer names an older version than one
+    ///   of them has signed by, unless fewer are allowed.
     func counted(_ base: Base, in origin: any ObjectStorage) throws(StoreError) -> Base {
         var base = base
         var file: TrustFile?
@@ -191,7 +185,7 @@ extension PointerSealing {
             file = known?.version == version ? known : try origin.trust(version)
             base.lacksTrust = file == nil
         }
-        // Devices that know the version need no file: that it is gone keeps only those from following that are behind.
+        // Devices that know the version need no file; without it, only those that are behind cannot follow.
         guard let file, !allowsFewer else { return base }
         let signing = Set(signers.map(\.key))
         let count = file.trusted.keys.filter(signing.contains).count
@@ -208,11 +202,11 @@ extension PointerSealing {
                     + "the right one back")
     }
 
-    /// Refuses a version of an origin's trust that a pointer names, by which no key here has signed, and that no file proves.
+    /// Refuses a version of an origin's trust, named by a pointer, that no known key has signed by and no file proves.
     ///
-    /// Either the origin has lost it, and devices obey nothing older, or who has stolen a key has named it, and they obey
-    /// nothing that does: nobody can tell. Keys that remember nothing of the origin sign by what is named, unless they adopt.
-    /// - Parameter read: a version of the trust as the origin has it.
+    /// Either the origin has lost it, and devices obey nothing older, or a thief of a key has named it, and devices
+    /// obey nothing that does. Keys that remember nothing of the origin sign by what is named, unless they adopt.
+    /// - Parameter read: reads a version of the trust from the origin.
     /// - Throws: `.untrusted`.
     func checkProved(
         _ named: Int64, of origin: String, in place: String,
@@ -234,9 +228,9 @@ extension PointerSealing {
                 + TrustFile.otherwise)
     }
 
-    /// The newest version of an origin's trust that follows from the ones before it; `nil` without any.
+    /// The newest version of an origin's trust that follows from those before it; `nil` for none.
     ///
-    /// What a key remembers counts, whatever stands in its place.
+    /// What a key remembers counts, whatever is in its place.
     private func newest(
         of origin: String, _ read: (Int64) throws(StoreError) -> TrustFile?
     ) throws(StoreError) -> TrustFile? {
@@ -248,7 +242,7 @@ extension PointerSealing {
             let read = remembered == nil ? try TrustFile.ifSound(try read(next)) : remembered
             guard let file = read, next <= TrustChain.versionMax else { return newest }
             do throws(StoreError) {
-                // Who counted before the first change nobody has written down.
+                // The keys before the first change are recorded nowhere.
                 let previous = newest?.trusted ?? file.trusted
                 try file.check(follows: previous, file.version - 1, of: origin)
             } catch {

@@ -2,30 +2,28 @@ package import CASStore
 import Storage
 import VersionTree
 
-/// How a publisher signs what it offers, and what it builds upon.
+/// How a publisher signs what it offers, and which pointers it builds upon.
 ///
-/// A pointer is made from the one before it: who signs it signs what others may have put there. So the pointer that is
-/// built upon must be signed by those whom the publisher trusts, and be no older than what the publisher has signed.
+/// A pointer is made from the one before it, so its signature covers what others may have put there. So that one must
+/// be signed by those whom the publisher trusts, and be no older than what the publisher has signed.
 package struct PointerSealing: Sendable {
-    /// How long what is signed may be obeyed.
     package enum Expiry: Sendable, Hashable {
-        /// As long as what it replaces.
+        /// As long as the pointer that it replaces.
         case kept
         case never
-        /// For so many seconds.
         case after(Int64)
     }
 
-    /// Who signs; without any, pointers are not signed.
+    /// Without signers, pointers are not signed.
     package var signers: [any PointerSigner] = []
-    /// Each of these must have signed what is built upon; without any, each of the signers.
+    /// All of these must have signed a pointer to build upon; if empty, all signers.
     package var trusted: [VerificationKey] = []
     package var expiry = Expiry.kept
-    /// Whether a pointer may be replaced by one that fewer keys have signed, or none.
+    /// Whether a pointer may be replaced by one with fewer signatures, or none.
     package var allowsFewer = false
-    /// Whether what is built upon is taken as it is: it was looked at.
+    /// Whether to build upon what is there, because somebody has looked at it.
     package var adopts = false
-    /// The id of the origin, where its pointers are lost.
+    /// The id of an origin whose pointers are lost.
     package var origin: String?
 
     package init() {}
@@ -46,18 +44,16 @@ package struct PointerSealing: Sendable {
             "no key is given: name one with --sign-key or --sign-command")
     }
 
-    /// What a pointer takes over from those that are there.
+    /// What a pointer takes over from existing ones.
     struct Base: Sendable {
         var origin: String
         var trustVersion: Int64?
-        /// Whether the origin has lost that version, of which devices are to learn that are behind.
+        /// Whether the origin has lost that version, which devices that are behind need.
         var lacksTrust = false
     }
 
-    /// Refuses what must not be built upon, before any work is done.
-    ///
+    /// Refuses untrusted pointers (`.untrusted`) before any work is done.
     /// - Parameter pointers: those of all channels; without signers the one of the channel is enough.
-    /// - Throws: `.untrusted`.
     func check(
         _ channel: ChannelName, upon pointers: [ChannelName: ChannelPointer],
         in origin: any ObjectStorage
@@ -70,12 +66,11 @@ package struct PointerSealing: Sendable {
     }
 
     /// The pointer as it is to be written: signed, if there are signers.
-    ///
     /// - Parameters:
     ///   - pointers: what it is built upon.
-    ///   - isRepeated: whether the same command has signed one before, which was not written.
+    ///   - isRepeated: whether this command has signed one before that was not written.
     ///   - notice: gets what is adopted.
-    /// - Throws: `.untrusted` as ``check(_:upon:in:)``; `.badPointer` for one that cannot be signed; what a signer throws.
+    /// - Throws: `.untrusted` as ``check(_:upon:in:)``; `.badPointer` for one that cannot be signed; signer errors.
     func seal(
         _ pointer: ChannelPointer, upon pointers: [ChannelName: ChannelPointer],
         in origin: any ObjectStorage, now: Int64, isRepeated: Bool = false,
@@ -115,7 +110,6 @@ package struct PointerSealing: Sendable {
         return try sign(sealed, now: Self.present(now, upon: pointers.values))
     }
 
-    /// Signs a pointer as it is.
     func sign(_ pointer: ChannelPointer, now: Int64) throws(StoreError) -> ChannelPointer {
         var sealed = pointer
         sealed.expiresAt = try end(of: pointer, now: now)
@@ -128,8 +122,7 @@ package struct PointerSealing: Sendable {
         return sealed
     }
 
-    /// The present, as devices take it that have accepted these pointers: the latest of their times, unless no device
-    /// remembers that.
+    /// The present for devices that have accepted these pointers: their latest time, unless no device remembers it.
     static func present(_ now: Int64, upon pointers: some Sequence<ChannelPointer>) -> Int64 {
         pointers.map(\.createdAt).filter { SequenceBound.allows($0, at: now) }.max().map {
             max($0, now)
@@ -137,10 +130,10 @@ package struct PointerSealing: Sendable {
             ?? now
     }
 
-    /// Until when a pointer that is signed now may be obeyed.
+    /// When a pointer that is signed now expires.
     ///
-    /// Devices take the latest time in an accepted pointer for the present: one that was signed by a clock which was ahead
-    /// makes the time of those that follow begin there, too.
+    /// Devices take the latest time in an accepted pointer for the present. After a pointer signed by a fast clock,
+    /// the time of later ones begins there, too.
     /// - Throws: `.badPointer` if that is over.
     func end(of pointer: ChannelPointer, now: Int64) throws(StoreError) -> Int64? {
         let begin = Self.present(now, upon: [pointer])
@@ -157,11 +150,10 @@ package struct PointerSealing: Sendable {
         )
     }
 
-    /// Whether a pointer that offers what is wanted is to be signed all the same.
+    /// Whether to sign a pointer even though it already offers what is wanted.
     ///
-    /// Whoever adopts what an unsigned channel offers wants it above what devices have seen: it was put back from a backup.
-    /// Else it lacks one of the signatures, or is to be obeyed for another time, or has expired: whoever signs that is told to
-    /// say for how long.
+    /// Adopting an unsigned channel, restored from a backup, puts it above what devices have seen. A signed pointer
+    /// is renewed if a signature is missing, its expiry is to change, or it has expired.
     func renews(_ pointer: ChannelPointer, now: Int64) -> Bool {
         guard isSigning else { return adopts }
         guard pointer.signatures.map(\.key) == signers.map(\.key.id).sorted() else { return true }
@@ -172,15 +164,15 @@ package struct PointerSealing: Sendable {
         }
     }
 
-    /// Whether each of those has signed a pointer who must have signed what is built upon.
-    /// - Parameter origin: the id of the origin that is meant; `nil` for any.
+    /// Whether all required keys have signed a pointer.
+    /// - Parameter origin: the id of the expected origin; `nil` for any.
     func vouches(for seal: PointerSeal, of origin: String?) throws(StoreError) -> Bool {
         let keys = try required
         return seal.origin == origin ?? seal.origin
             && keys.signers(of: seal.signedBytes, seal.signatures).count == keys.threshold
     }
 
-    /// Whether each of them has made a version of an origin's trust.
+    /// Whether all required keys have signed a trust file.
     func hasMade(_ file: TrustFile, of origin: String) throws(StoreError) -> Bool {
         let keys = try required
         return file.origin == origin
@@ -199,7 +191,7 @@ package struct PointerSealing: Sendable {
         )
     }
 
-    /// - Throws: `.untrusted` for what must not be built upon.
+    /// - Throws: `.untrusted` for a pointer that must not be built upon.
     private func base(
         of channel: ChannelName, upon pointers: [ChannelName: ChannelPointer],
         _ origin: any ObjectStorage
@@ -227,7 +219,7 @@ package struct PointerSealing: Sendable {
         return try base(besides: channel, pointers, origin)
     }
 
-    /// - Throws: `.untrusted` if more keys have signed what is there than sign now.
+    /// - Throws: `.untrusted` if more keys have signed the existing pointer than sign now.
     private func checkCount(_ before: ChannelPointer, _ place: String) throws(StoreError) {
         guard before.signatures.count > signers.count else { return }
         let unknown = unknownKeys(of: before)
@@ -244,7 +236,6 @@ package struct PointerSealing: Sendable {
         )
     }
 
-    /// The ids under which a pointer has signatures that no key known here has made; sorted.
     private func unknownKeys(of pointer: ChannelPointer) -> [String] {
         let signedBytes = pointer.signedBytes
         let known = signers.map(\.key) + trusted
@@ -255,12 +246,12 @@ package struct PointerSealing: Sendable {
         }.map(\.key)
     }
 
-    /// Whether a key that is known here has signed a pointer, whoever else has.
+    /// Whether a known key has signed a pointer, possibly among others.
     func knowsSigner(of pointer: ChannelPointer) -> Bool {
         unknownKeys(of: pointer).count < pointer.signatures.count
     }
 
-    /// Whether a key that is known here has signed a pointer for an origin.
+    /// Whether a known key has signed a pointer for an origin.
     /// - Parameter origin: its id; `nil` for any.
     func knows(_ pointer: ChannelPointer, of origin: String?) -> Bool {
         pointer.origin == origin ?? pointer.origin && knowsSigner(of: pointer)
@@ -287,9 +278,9 @@ package struct PointerSealing: Sendable {
         )
     }
 
-    /// Each of these must have signed what is built upon.
+    /// All of these must have signed a pointer to build upon.
     ///
-    /// Fewer would not do: where devices ask for two signatures, whoever has one key could have the other one sign.
+    /// Fewer would not do: if devices ask for two signatures, the thief of one key could have the other one sign.
     var required: TrustedKeys {
         get throws(StoreError) {
             let keys = trusted.isEmpty ? signers.map(\.key) : trusted

@@ -2,7 +2,6 @@ package import CASStore
 
 /// Something that signs by one key: the key itself, or a program that has it.
 package protocol PointerSigner: Sendable {
-    /// The public key that its signatures verify by.
     var key: VerificationKey { get }
     /// What it has signed last; `nil` if nobody remembers.
     var memory: SignedSequences? { get }
@@ -17,7 +16,6 @@ package struct KeyFileSigner: PointerSigner {
     package let memory: SignedSequences?
     package var key: VerificationKey { signingKey.verificationKey }
 
-    /// Reads a key.
     /// - Throws: as ``SigningKey/init(file:_:)``.
     package init(
         file path: String, _ fileSystem: any FileSystem = POSIXFileSystem()
@@ -35,7 +33,7 @@ package struct KeyFileSigner: PointerSigner {
 extension [any PointerSigner] {
     /// The signatures of some bytes by all of them, sorted by key.
     ///
-    /// Each is verified: a program may have another key than it was said to have.
+    /// Each is verified, because a program may have another key than it claims.
     /// - Throws: what a signer throws; `.badKey` for one whose signature does not verify.
     func sign(_ bytes: [UInt8]) throws(StoreError) -> [PointerSignature] {
         var signatures: [PointerSignature] = []

@@ -1,12 +1,13 @@
 import CASStore
 import VersionTree
 
-/// What the keys that are trusted for an origin say of a pointer: values in, a value out.
+/// Judges a pointer by the trusted keys of an origin: values in, a value out.
 ///
-/// The pointer says of which version of the origin's trust its keys are: `wanted`, 1 if it says none. The store knows the
-/// version of its keys, or only a floor (0: nothing), since somebody has named keys. No way leads below either.
+/// The pointer names the version of the origin's trust whose keys sign it: `wanted`, 1 if it names none. The store
+/// knows the version of its keys or, since somebody has named keys, only a floor (0: nothing), which no way leads
+/// below.
 ///
-/// | Version | Pointer | What comes of it |
+/// | Version | Pointer | Outcome |
 /// |---|---|---|
 /// | known | `wanted` is lower | refused, whoever has signed |
 /// | known | `wanted` is the same | the keys judge it |
@@ -16,26 +17,26 @@ import VersionTree
 /// | unknown | the keys have signed, `wanted` is higher | its keys judge it if it takes them up; else it counts |
 /// | unknown | others have signed | the way leads on, as above, from the first version that takes the keys up |
 ///
-/// A version *takes up* named keys if their threshold has signed it (and its own has), and each of them is among its keys or
-/// has signed it. Otherwise a file from before the named keys, signed by one of them that is older, would bring back a key
-/// that was removed since. Named by hand, keys are sought above the floor only: what somebody has taken out stays out. An
-/// app may name the keys of a version that the device has left behind already: then that version's keys are just these.
+/// A version *takes up* named keys if their threshold has signed it (and its own has), and each of them is among its
+/// keys or has signed it. Otherwise a file from before the named keys, signed by an older one of them, would bring
+/// back a key that was removed since. Keys named by hand are sought above the floor only, so that a removed key stays
+/// removed. An app may name the keys of a version that the device has left behind; then that version has just these
+/// keys.
 ///
-/// Nothing is written. Files of the trust that lead to a pointer which does not count are forgotten with it.
+/// Nothing is written. Trust files that lead to a pointer which does not count are forgotten with it.
 struct PointerVerdict: Sendable, Hashable {
     /// The origin with the keys that judge; the pointer is not noted in it.
     private(set) var origin: TrustedOrigin
     /// The versions that led to these keys, in order.
     private(set) var steps: [TrustFile] = []
-    /// The trusted keys that vouch for the pointer.
     private(set) var signers: [String] = []
     /// Why it does not count, as the end of a sentence about it; `nil` if it does.
     private(set) var objection: String?
 
-    /// So many files at either end of the versions are looked at to find that of named keys.
+    /// How many files at either end of the versions are examined to find that of named keys.
     static let soughtCountMax: Int64 = 8
 
-    /// - Parameter read: a version of the origin's trust; `.untrusted` if it is not there.
+    /// - Parameter read: reads a version of the origin's trust; `.untrusted` if it is missing.
     /// - Throws: `.untrusted` if a version does not follow from the one before; what `read` throws.
     init(
         on pointer: ChannelPointer, of origin: TrustedOrigin,
@@ -66,7 +67,7 @@ struct PointerVerdict: Sendable, Hashable {
         _ first: Int64, through last: Int64, of id: String,
         reading read: (Int64) throws(StoreError) -> TrustFile
     ) throws(StoreError) {
-        // Whoever has a key that counts still could sign versions without end.
+        // Anybody with a key that still counts could sign versions without end.
         guard last - first < TrustChain.versionMax else {
             throw StoreError(
                 .untrusted,
@@ -85,7 +86,7 @@ struct PointerVerdict: Sendable, Hashable {
         steps.append(file)
     }
 
-    /// Learns which version the named keys are, which have signed.
+    /// Determines the version of named keys that have signed.
     private mutating func learn(
         _ wanted: Int64, of id: String, reading read: (Int64) throws(StoreError) -> TrustFile
     ) throws(StoreError) {
@@ -99,7 +100,7 @@ struct PointerVerdict: Sendable, Hashable {
         try allowing([.untrusted], try take(file, of: id))
     }
 
-    /// Finds the version of the named keys, where others have signed, and the way from it to theirs.
+    /// Finds the version of named keys if others have signed, and the way from it to theirs.
     private mutating func find(
         _ wanted: Int64, of id: String, reading read: (Int64) throws(StoreError) -> TrustFile
     ) throws(StoreError) {
@@ -133,8 +134,8 @@ extension TrustedOrigin {
         try file.check(follows: trustedKeys(), version ?? file.version - 1, of: id ?? origin)
         var next = self
         next.id = file.origin
-        // Who held a key that counts no more may have signed any sequence and any time. What was signed for an earlier
-        // version is refused for that, so nothing old comes back.
+        // The holder of a key that does not count any more may have signed any sequence and time. Pointers of an
+        // earlier version are refused for their version, so nothing old comes back.
         if !keys.allSatisfy(file.trusted.keys.contains) { next.forgetVerified() }
         next.keys = file.trusted.keys
         next.threshold = file.trusted.threshold
@@ -154,18 +155,17 @@ extension TrustedOrigin {
     }
 }
 
-// What a store makes of a pointer of an origin that it trusts: values in, a value out.
+// What a store makes of a pointer of a trusted origin: values in, a value out.
 
 extension TrustedOrigin {
-    /// Whose signatures count.
     func trustedKeys() throws(StoreError) -> TrustedKeys {
         try TrustedKeys(keys, threshold: threshold)
     }
 
     /// Why a pointer does not count, as the end of a sentence about it; `nil` if it does.
     ///
-    /// Its sequence and its expiry are another matter: ``PointerStanding``.
-    /// - Parameter signers: becomes the keys that vouch for it.
+    /// Its sequence and its expiry are another matter (``PointerStanding``).
+    /// - Parameter signers: becomes the keys that have signed it.
     func objection(
         to pointer: ChannelPointer, signers: inout [String]
     ) throws(StoreError) -> String? {
@@ -181,13 +181,13 @@ extension TrustedOrigin {
         return nil
     }
 
-    /// Remembers a pointer that counts: a verdict says of which version the keys are.
+    /// Remembers a pointer that counts; a verdict says of which version the keys are.
     ///
-    /// A sequence or a time that nothing here allows is used and not remembered, also where castree 0.1 has remembered it:
-    /// one pointer that somebody has signed with a stolen key, or by a wrong clock, must not end all updates.
+    /// A sequence or time out of bounds is used but not remembered, and is forgotten if castree 0.1 has remembered
+    /// it. One pointer signed with a stolen key, or by a wrong clock, must not end all updates.
     /// - Parameters:
-    ///   - grace: for how many seconds after its end the pointer may be obeyed.
-    ///   - allows: whether a number may be remembered: ``SequenceBound``.
+    ///   - grace: for how many seconds after its expiry the pointer may be obeyed.
+    ///   - allows: whether a number may be remembered (``SequenceBound``).
     mutating func accept(
         _ pointer: ChannelPointer, grace: Int64 = 0,
         within allows: (Int64) throws(StoreError) -> Bool
@@ -202,7 +202,7 @@ extension TrustedOrigin {
         ends = pointer.expiresAt.map { [channel: $0 + grace] } ?? [:]
     }
 
-    /// Forgets of a channel what should never have been remembered.
+    /// Forgets what should never have been remembered of a channel.
     private mutating func keepMemory(
         of channel: String, within allows: (Int64) throws(StoreError) -> Bool
     ) throws(StoreError) {
@@ -210,7 +210,7 @@ extension TrustedOrigin {
         if try !allows(latest) { latest = 0 }
     }
 
-    /// What a device that keeps to a bound remembers of a channel: see ``accept(_:grace:within:)``.
+    /// What a device remembers of a channel within the bounds; see ``accept(_:grace:within:)``.
     func bounded(
         _ channel: ChannelName, within allows: (Int64) throws(StoreError) -> Bool
     ) throws(StoreError) -> TrustedOrigin {
@@ -220,23 +220,20 @@ extension TrustedOrigin {
     }
 }
 
-/// What a store makes of a channel's pointer that has come.
+/// What a store makes of a channel's pointer.
 struct PointerStanding: Sendable, Hashable {
-    /// The trusted keys that have signed it; empty where the store takes what comes.
+    /// The trusted keys that have signed it; empty if the store does not require signatures.
     var signers: [String] = []
-    /// The higher sequence that was verified before; `nil` if there is none.
+    /// A higher sequence that was verified before; `nil` for none.
     var newer: Int64?
-    /// Until when it may be obeyed; `nil` for ever.
     private var expiresAt: Int64?
-    /// It is later than this, whatever the clock says.
+    /// A lower bound for the present, whatever the clock says.
     private var latest: Int64 = 0
 
-    /// Of a pointer that nobody holds against anything.
     static let unjudged = PointerStanding()
 
     private init() {}
 
-    /// Of a pointer that counts.
     init(of pointer: ChannelPointer, _ origin: TrustedOrigin, signers: [String]) {
         self.signers = signers
         let seen = origin.sequences[pointer.channel.description] ?? 0
@@ -245,13 +242,11 @@ struct PointerStanding: Sendable, Hashable {
         latest = origin.latest
     }
 
-    /// Whether the store takes only what is signed from there, and this is.
+    /// Whether the store requires signatures from there, and this pointer has them.
     var isTrusted: Bool { !signers.isEmpty }
 
     /// When it expired; `nil` if it has not.
-    /// - Parameters:
-    ///   - now: what the clock says.
-    ///   - grace: for how many seconds more it counts.
+    /// - Parameter grace: for how many seconds more it counts.
     func expired(_ now: Int64, grace: Int64) -> Int64? {
         expiresAt.flatMap { max(now, latest) - grace > $0 ? $0 : nil }
     }

@@ -1,23 +1,23 @@
 package import CASStore
 import StrictJSON
 
-/// What a key has signed last, in each channel of each origin, where each origin is, and by which versions of its trust.
+/// What a key remembers of its signatures: the last in each channel, the place of each origin, and its trust files.
 ///
-/// It is the file `<id of the key>.signed` beside the key, where links to it lead. So a key has one memory in a directory,
-/// by whatever name it is called, and whether it signs itself or a program signs by it.
+/// The memory is the file `<id of the key>.signed` beside the key, at the end of links to it. So a key has one memory
+/// in a directory, whatever its name, and whether it signs itself or a program signs by it.
 ///
-/// Whoever can write to an origin can put an old pointer back, or that of another origin. A publisher that remembers does
-/// not build upon it. The file is changed under a lock (`<id>.lock`, which nobody else can open), replaced as a whole, and
-/// never goes back. Both belong to the owner of the directory, also where root signs; in a directory of root's, to the key's.
+/// Anybody who can write to an origin can restore an old pointer, or put another origin's there. A publisher that
+/// remembers does not build upon it. The file is changed under a lock (`<id>.lock`, which nobody else can open),
+/// replaced as a whole, and never goes back. Both belong to the directory's owner even if root signs; to the key's
+/// owner in root's directory.
 ///
-/// A pointer is noted twice. Before it is written: that its sequence is used, that nothing older than what it was built
-/// upon may be built upon again, and the pointer itself. After it was written: that nothing older than itself may. Whoever
-/// is killed between the two leaves an origin that offers the one or the other, and nobody can tell whether devices have
+/// A pointer is noted twice. Before it is written, the memory gets its sequence as used, its base as the oldest that
+/// may be built upon again, and the pointer itself. After it was written, the pointer is the oldest that may. If the
+/// publisher is killed between the two, the origin offers one or the other, and nobody can tell whether devices have
 /// seen the newer one. So the next publisher writes that first, and no failure lets an older one pass.
 package struct SignedSequences: Sendable {
-    /// A file of the key: its memory is beside it.
+    /// A file of the key, beside which the memory is.
     private let path: String
-    /// The id of the key.
     private let key: String
     private let fileSystem: any FileSystem
     private let patience: Duration
@@ -28,12 +28,10 @@ package struct SignedSequences: Sendable {
     private static let byteCountMax = 16 << 20
 
     /// Reads and writes nothing yet.
-    ///
     /// - Parameters:
     ///   - key: the id of the key.
-    ///   - path: a file of it, the private one or the public one.
-    ///   - patience: how long to wait for another publisher that notes something. It writes one small file, so longer
-    ///     means that it is stopped, or that the disk hangs.
+    ///   - path: its private or public file.
+    ///   - patience: how long to wait for another publisher's small note, which only a stop or a hanging disk delays.
     package init(
         of key: String, beside path: String, _ fileSystem: any FileSystem = POSIXFileSystem(),
         patience: Duration = .seconds(60)
@@ -44,46 +42,40 @@ package struct SignedSequences: Sendable {
         self.patience = patience
     }
 
-    /// The last sequence that was written, or built upon: nothing older is built upon; `nil` if none is known.
-    /// - Throws: `.badKey` for a damaged file; what reading throws.
+    /// The last sequence that was written or built upon; nothing older may be built upon; `nil` if unknown.
+    /// - Throws: `.badKey` for a damaged file; reading errors; so do the readers below.
     func sequence(of channel: ChannelName, in origin: String) throws(StoreError) -> Int64? {
         try Self.counted(all().sequences[Self.name(channel, origin)])
     }
 
-    /// A sequence that a clock can have made, or counting from one; no other is remembered: somebody else has signed it, and
-    /// nothing could follow it.
+    /// Drops a sequence that neither a clock nor counting can have made, as nothing could follow a stranger's.
     private static func counted(_ sequence: Int64?) -> Int64? {
         sequence.flatMap { $0 > SequenceBound.countMax ? nil : $0 }
     }
 
-    /// The highest sequence that was signed, whether it was written or not; 0 if none is known.
-    /// - Throws: as ``sequence(of:in:)``.
+    /// The highest sequence that was signed, whether or not it was written; 0 if unknown.
     func used(of channel: ChannelName, in origin: String) throws(StoreError) -> Int64 {
         let (memory, name) = (try all(), Self.name(channel, origin))
         return max(
             Self.counted(memory.used[name]) ?? 0, Self.counted(memory.sequences[name]) ?? 0)
     }
 
-    /// Where a channel of an origin was signed last: an origin may have copies; `nil` if that is not known.
-    /// - Throws: as ``sequence(of:in:)``.
+    /// Where a channel of an origin, which may have copies, was signed last; `nil` if unknown.
     func place(of channel: ChannelName, in origin: String) throws(StoreError) -> String? {
         try all().signedAt[Self.name(channel, origin)]
     }
 
-    /// The id of the origin that was signed last at a place; `nil` if none is known.
-    /// - Throws: as ``sequence(of:in:)``.
+    /// The id of the origin that was signed last at a place; `nil` if unknown.
     func origin(at place: String) throws(StoreError) -> String? {
         try all().places[place]
     }
 
-    /// The versions of an origin's trust by which the key has signed, the first one first.
-    /// - Throws: as ``sequence(of:in:)``.
+    /// The trust files of an origin by which the key has signed, in ascending order.
     func trusts(of origin: String) throws(StoreError) -> [TrustFile] {
         try all().trusts[origin] ?? []
     }
 
-    /// The newest version of an origin's trust by which the key has signed; `nil` if it knows nothing of the origin.
-    /// - Throws: as ``sequence(of:in:)``.
+    /// The newest version of an origin's trust by which the key has signed; `nil` if it does not know the origin.
     func trustVersion(of origin: String) throws(StoreError) -> Int64? {
         let memory = try all()
         let versions = [memory.versions[origin], memory.trusts[origin]?.last?.version]
@@ -91,8 +83,7 @@ package struct SignedSequences: Sendable {
         return memory.places.values.contains(origin) ? TrustFile.firstVersion : nil
     }
 
-    /// The pointers that were signed to be written at a place, and of which nobody knows whether they were; sorted by channel.
-    /// - Throws: as ``sequence(of:in:)``.
+    /// The pointers signed for a place that may or may not have been written; sorted by channel.
     func unfinished(at place: String) throws(StoreError) -> [ChannelPointer] {
         let memory = try all()
         guard let origin = memory.places[place] else { return [] }
@@ -101,9 +92,9 @@ package struct SignedSequences: Sendable {
         }.map(\.value.pointer).sorted { $0.channel < $1.channel }
     }
 
-    /// Notes that a pointer is signed and about to be written, durably.
-    /// - Parameter before: the sequence of what it was built upon.
-    /// - Throws: `.busy` if another publisher does not let it; what reading and writing throws.
+    /// Notes durably that a pointer is signed and about to be written.
+    /// - Parameter before: the sequence of its base.
+    /// - Throws: `.busy` if another publisher holds the lock; what reading and writing throws.
     func prepare(
         _ pointer: ChannelPointer, upon before: Int64?, at place: String
     ) throws(StoreError) {
@@ -119,10 +110,10 @@ package struct SignedSequences: Sendable {
         }
     }
 
-    /// Notes that a pointer was signed and written, durably.
+    /// Notes durably that a pointer was signed and written.
     /// - Parameters:
-    ///   - trusts: the version of the trust that it names, and those before it, if they are not known yet.
-    ///   - isLowering: whether versions that are newer than its own do not count any more.
+    ///   - trusts: the trust file that it names and those before it, if they are unknown.
+    ///   - isLowering: whether versions newer than its own do not count any more.
     /// - Throws: what reading and writing throws.
     func note(
         _ pointer: ChannelPointer, at place: String, trusts: [TrustFile] = [],
@@ -153,7 +144,7 @@ package struct SignedSequences: Sendable {
                 directory, above.isEmpty ? "." : above, .directoryFollowingLinks, mode: 0)
         }
         let owners = try fileSystem.owners(of: directory.raw, path)
-        // Not the directory itself: whoever may read that could hold its lock.
+        // Not the directory itself, whose lock any reader could hold.
         let lockFile = try owners.open(
             directory.raw, key + Self.lockSuffix, .updating, mode: 0o600)
         try give(lockFile.raw)
@@ -180,7 +171,7 @@ package struct SignedSequences: Sendable {
         }
     }
 
-    /// Gives what root makes in a directory of root's to the owner of the key, who signs, too.
+    /// Gives root's files in a directory of root's to the owner of the key, who also signs.
     private func give(_ file: Int32) throws(StoreError) {
         guard effectiveUser() == 0, try fileSystem.status(file).owner == 0 else { return }
         let key = try fileSystem.open(
@@ -200,7 +191,7 @@ package struct SignedSequences: Sendable {
         }
 
         init?(_ value: JSONValue) {
-            // Why it is no pointer does not matter: the file is damaged.
+            // Any invalid pointer means a damaged file.
             guard let place = value["place"]?.asString, let pointer = value["pointer"],
                 let name = pointer["channel"]?.asString.flatMap({ try? ChannelName($0) }),
                 let known = try? ChannelPointer(
@@ -217,14 +208,12 @@ package struct SignedSequences: Sendable {
     private struct Memory {
         /// Written or built upon.
         var sequences: [String: Int64] = [:]
-        /// Signed: in the file where that is more.
         var used: [String: Int64] = [:]
         var places: [String: String] = [:]
         /// Where a channel was signed last.
         var signedAt: [String: String] = [:]
-        /// By which versions of an origin's trust.
         var trusts: [String: [TrustFile]] = [:]
-        /// The newest of these, also where the file was lost.
+        /// The newest version, even if its file was lost.
         var versions: [String: Int64] = [:]
         /// Signed, and perhaps not written.
         var unfinished: [String: Unfinished] = [:]
@@ -247,9 +236,9 @@ package struct SignedSequences: Sendable {
         }
     }
 
-    /// Calls `body` with a directory, and with the path from there to the memory, beside the key's file that is no link.
+    /// Calls `body` with a directory and the path from there to the memory, beside the key's file at the end of links.
     ///
-    /// For root, in whose way others may put links, it is the open directory of that file.
+    /// For root, against links that others may put in its way, it is the open directory of that file.
     private func atMemory<R: ~Copyable>(
         _ body: (Int32, String) throws(StoreError) -> R
     ) throws(StoreError) -> R {
@@ -259,7 +248,7 @@ package struct SignedSequences: Sendable {
             return try body(directory.raw, name)
         }
         var file = path
-        // So many links Linux follows (path_resolution(7)); of a circle the caller hears when it opens the file.
+        // As many links as Linux follows (path_resolution(7)); for a circle, opening the file fails.
         for _ in 0..<40 {
             guard let target = try fileSystem.symbolicLink(here, file) else { break }
             file = (target.hasPrefix("/") ? "" : Self.directory(of: file)) + target
@@ -267,14 +256,13 @@ package struct SignedSequences: Sendable {
         return try body(here, Self.directory(of: file) + name)
     }
 
-    /// What stands before a file's name.
     private static func directory(of file: String) -> String {
         file.lastIndex(of: "/").map { String(file[...$0]) } ?? ""
     }
 
     private func all() throws(StoreError) -> Memory {
         try atMemory { (directory, file) throws(StoreError) in
-            // Whoever may not read it may not note anything either, which is said then.
+            // A caller that may not read it may not write it either, and that is reported.
             try allowing([.permission], try read(directory, file)) ?? Memory()
         }
     }
@@ -291,7 +279,7 @@ package struct SignedSequences: Sendable {
         guard document?["castreeSigned"]?.asInt64 == Self.formatVersion,
             document?["sequences"]?.asObject != nil, document?["places"]?.asObject != nil
         else { throw damaged }
-        // Files of earlier versions lack some.
+        // Some are missing in files of earlier versions.
         func members<Value>(
             _ key: String, _ read: (JSONValue) -> Value?
         ) throws(StoreError) -> [String: Value] {
@@ -311,11 +299,11 @@ package struct SignedSequences: Sendable {
             unfinished: try members("unfinished", Unfinished.init))
     }
 
-    /// Versions of a trust; `nil` if one of them is none.
+    /// - Returns: `nil` if one of them is invalid.
     private static func trusts(_ value: JSONValue) -> [TrustFile]? {
         let files = value.asArray?.map { value in
             value["version"]?.asInt64.flatMap {
-                // Why it is none does not matter: the file is damaged.
+                // Any invalid version means a damaged file.
                 try? TrustFile(parsing: value.fileBytes, version: $0)
             }
         }

@@ -1,25 +1,22 @@
 import CASStore
 import Storage
 
-/// The versions of an origin's trust that devices need which are behind: up to the newest that a pointer names.
+/// The versions of an origin's trust that devices which are behind need, up to the newest that a pointer names.
 ///
-/// Nobody remembers which keys counted first. So each file is held against itself and its neighbours, the last one against
-/// the pointers that name it.
+/// Nobody remembers which keys counted first. So each file is checked by itself and against its neighbours, and the
+/// last one against the pointers that name it.
 struct TrustChain {
-    /// So many versions are looked at: a stranger's pointer may name any.
+    /// Bounds the versions examined: a stranger's pointer may name any.
     static let versionMax: Int64 = 256
 
-    /// What there is to be, the first one first.
     let versions: ClosedRange<Int64>
     private let newest: Int64
     private let origin: String
-    /// The pointers that name the newest one.
     private let pointers: [ChannelPointer]
     private var files: [Int64: TrustFile] = [:]
-    /// Those that are there, and are none.
     private var damage: [Int64: String] = [:]
 
-    /// Reads it; `nil` if no pointer names a version, so that nothing was rotated.
+    /// Reads the chain; `nil` if no pointer names a version, so that nothing was rotated.
     /// - Throws: `.unsupportedFormat`; what reading throws.
     init?(
         of pointers: some Sequence<ChannelPointer>, in storage: any ObjectStorage
@@ -44,7 +41,7 @@ struct TrustChain {
         }
     }
 
-    /// Who needs what is not there: nobody has to have signed that.
+    /// Who needs a missing file; the pointer that names it need not be signed.
     var need: String {
         let channel = pointers.map(\.channel).min()?.description ?? ""
         return
@@ -52,9 +49,9 @@ struct TrustChain {
             + "that, castree resign --channel \(channel) --adopt --unsigned, with a key, ends it)"
     }
 
-    /// What is wrong, by version; `nil` for one that is not there.
+    /// What is wrong, by version; `nil` for a missing one.
     ///
-    /// Of two that do not belong together, nobody can tell which is the wrong one: both are named.
+    /// If two do not belong together, nobody can tell which is wrong, and both are named.
     func problems() -> [Int64: String?] {
         var problems: [Int64: String?] = [:]
         for version in versions {
@@ -77,10 +74,9 @@ struct TrustChain {
         return problems
     }
 
-    /// The newest version; `nil` if it is not there, or is none.
+    /// The newest version; `nil` if it is missing or invalid.
     var last: TrustFile? { files[newest] }
 
-    /// The chain with other files in the place of some.
     func with(_ others: [Int64: TrustFile]) -> TrustChain {
         var chain = self
         chain.files.merge(others) { $1 }
@@ -92,7 +88,7 @@ struct TrustChain {
         if !Self.have(file.trusted, signed: file.signedBytes, file.signatures) {
             return "its own keys have not signed it"
         }
-        // Whoever publishes --unsigned may do so by fewer keys than must.
+        // With --unsigned, fewer keys than required may sign.
         guard file.version == newest,
             !pointers.contains(where: { !file.trusted.signers(of: $0).isEmpty })
         else { return nil }
@@ -109,8 +105,8 @@ struct TrustChain {
 extension TrustFile {
     /// Whether it is the next version after those that pointers name.
     /// - Parameters:
-    ///   - last: the newest of these; `nil` for none: then a key of the pointers must have signed it, since nobody has written
-    ///     down which keys counted first.
+    ///   - last: the newest of these. With `nil`, a key of the pointers must have signed it: the first keys are
+    ///     unrecorded.
     ///   - origin: whose trust it is: ``ObjectStorage/trustedOrigin(saidBy:)``.
     func follows(
         _ last: TrustFile?, _ pointers: some Sequence<ChannelPointer>, of origin: String
@@ -124,9 +120,9 @@ extension TrustFile {
 }
 
 extension ObjectStorage {
-    /// The origin whose trust the files are, of those that signed pointers say: a stranger may have added one of another.
+    /// The origin to which the trust files belong, among those that signed pointers name, some perhaps by strangers.
     ///
-    /// The one that the marker names; else that of the first change of the keys; else any, but always the same.
+    /// It is the one that the marker names, else that of the first change of the keys, else always the same one.
     func trustedOrigin(
         saidBy pointers: some Sequence<ChannelPointer>
     ) throws(StoreError) -> String? {
@@ -137,26 +133,26 @@ extension ObjectStorage {
         return first.flatMap { ids.contains($0.origin) ? $0.origin : nil } ?? ids.min()
     }
 
-    /// The id that the marker says; nothing else that stands there is in anybody's way.
+    /// The id in the marker; an unreadable marker is ignored.
     func markedIDIfReadable() throws(StoreError) -> String? {
         try allowing({ $0.code == .tooLarge || $0.isOfPlace }, try markedID())
     }
 
-    /// The id that the marker says; `nil` for an origin that nobody has signed, and without a marker.
+    /// The id in the marker; `nil` for an unsigned origin, and without a marker.
     func markedID() throws(StoreError) -> String? {
         try contents(OriginLayout.marker, limit: OriginMarker.byteCountMax)
             .flatMap(OriginMarker.id)
     }
 
-    /// A version of an origin's trust; `nil` if it is not there.
-    /// - Throws: `.untrusted`, `.tooLarge` for a file that is none.
+    /// A version of an origin's trust; `nil` if it is missing.
+    /// - Throws: `.untrusted`, `.tooLarge` for an invalid file.
     func trust(_ version: Int64) throws(StoreError) -> TrustFile? {
         try contents(OriginLayout.trust(version), limit: TrustFile.byteCountMax).map {
             (bytes) throws(StoreError) in
             do throws(StoreError) {
                 return try TrustFile(parsing: bytes, version: version)
             } catch {
-                // What it says of itself decides nothing before somebody has proved it: a newer castree says so in the log.
+                // Its format proves nothing before its signatures do; a newer castree's format shows in the log.
                 guard error.code == .unsupportedFormat else { throw error }
                 throw StoreError(.untrusted, error.message)
             }

@@ -1,52 +1,46 @@
 package import CASStore
 package import StrictJSON
 
-/// Whose signatures count from a version of an origin's trust on: the file `trust/<version>.json`, which never changes.
+/// The keys whose signatures count from a version of an origin's trust on: the immutable file `trust/<version>.json`.
 ///
-/// Before the first rotation there is none: the keys that devices were given are version 1. Each later version is signed by
-/// the threshold of the one before it and by its own, so whoever trusts one version can follow to the next, and nobody
-/// else can make one.
+/// Before the first rotation there is none: the keys that devices were given are version 1. Each later version is
+/// signed by the threshold of the one before it and by its own, so whoever trusts one version can follow to the next,
+/// and nobody else can make one.
 package struct TrustFile: Sendable, Hashable {
     package static let formatVersion: Int64 = 1
     package static let byteCountMax = 64 * 1024
-    /// The version that no file says: that of keys which a device was given.
+    /// The version of the keys that a device was given, which has no file.
     package static let firstVersion: Int64 = 1
-    /// The versions that there can be.
+    /// All possible versions.
     package static let versions = firstVersion...ChannelPointer.sequenceMax
-    /// What brings back one that is lost or damaged.
     package static let remedy =
         "its publisher puts it back from a copy of the origin (castree fsck ORIGIN --repair --from COPY)"
 
-    /// What to do where that file never was.
     static let otherwise =
         "; if the keys were never changed so far, somebody who has one of them has named it: look at what the channels offer, "
         + "then castree resign ORIGIN --adopt --unsigned, and change the keys (castree trust rotate)"
 
-    /// The id of the origin.
     package var origin: String
     /// From 2 on.
     package var version: Int64
-    /// The keys and the threshold.
     package var trusted: TrustedKeys
     /// When it was made, in seconds since 1970; for people.
     package var createdAt: Int64
     /// Sorted by key, each key once.
     package var signatures: [PointerSignature] = []
-    /// Fields that castree does not know, kept as they came.
+    /// Unknown fields, kept verbatim.
     package var foreign: [JSONValue.Member] = []
 
-    /// What the signed bytes begin with.
     private static let signedPrefix = Array("castree-trust 1\n".utf8)
 
-    /// The bytes that its signatures sign.
     package var signedBytes: [UInt8] {
         var unsigned = self
         unsigned.signatures = []
         return Self.signedPrefix + JSONWriter.serialize(unsigned.document, sortedKeys: true)
     }
 
-    /// Whether it follows a version of the trust: signed by the threshold of that, and by its own.
-    /// - Parameter origin: the id of the origin that is meant.
+    /// Checks that it follows a version of the trust, signed by that one's threshold and its own.
+    /// - Parameter origin: the id of the expected origin.
     /// - Throws: `.untrusted` with what is wrong.
     package func check(
         follows previous: TrustedKeys, _ previousVersion: Int64, of origin: String
@@ -66,9 +60,8 @@ package struct TrustFile: Sendable, Hashable {
         }
     }
 
-    /// Whether ``check(follows:_:of:)`` has no objection.
     func isFollowing(_ previous: TrustedKeys, _ version: Int64, of origin: String) -> Bool {
-        // What is asked is only whether, and the check fails of nothing else.
+        // Only the outcome matters, and the check fails for no other reason.
         (try? check(follows: previous, version, of: origin)) != nil
     }
 
@@ -77,7 +70,7 @@ package struct TrustFile: Sendable, Hashable {
         pointer.trustVersion == version && trusted.judge(pointer, of: origin).objection == nil
     }
 
-    /// A version that is read; `nil` for a file that is no version of a trust: no device follows that, so it is in nobody's way.
+    /// Reads a version; `nil` for an invalid file, which no device follows and which is therefore ignored.
     static func ifSound(
         _ read: @autoclosure () throws(StoreError) -> TrustFile?
     ) throws(StoreError) -> TrustFile? {
@@ -105,8 +98,7 @@ extension TrustFile {
         return .object(members + foreign)
     }
 
-    /// Reads a file, which may come from anywhere, and does not say whether to believe it: ``check(follows:_:of:)``.
-    ///
+    /// Reads an untrusted file; ``check(follows:_:of:)`` says whether to believe it.
     /// - Parameter version: that of its name.
     /// - Throws: `.untrusted` with what is wrong; `.unsupportedFormat` if it is newer than this castree.
     package init(parsing bytes: [UInt8], version: Int64) throws(StoreError) {

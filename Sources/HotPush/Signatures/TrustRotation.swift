@@ -1,11 +1,9 @@
 package import CASStore
 import VersionTree
 
-/// How the keys are changed whose signatures count.
+/// A change of the keys whose signatures count.
 package struct TrustRotation: Sendable {
-    /// Keys that count from now on.
     package var added: [VerificationKey]
-    /// The ids of keys that do not count any more.
     package var removed: [String]
     /// How many must sign; `nil` for as many as before.
     package var threshold: Int?
@@ -19,43 +17,39 @@ package struct TrustRotation: Sendable {
         self.threshold = threshold
     }
 
-    /// What a rotation writes: decided before anything is written.
+    /// What a rotation writes, decided before anything is written.
     package struct Step: Sendable {
-        /// The version of the trust that counts then.
         package let file: TrustFile
-        /// Whether it is there already: an earlier call was cut short.
+        /// Whether it exists already, because an earlier call was interrupted.
         package let isThere: Bool
-        /// The keys that the version before says count; `nil` where nobody has written them down.
+        /// The keys of the version before; `nil` if they are recorded nowhere.
         var previous: TrustedKeys?
-        /// Whether nobody has said how many must sign, nor written it down before: as many as sign now.
+        /// Whether the threshold was neither given nor recorded before, so that it is the number of current signers.
         package var assumesThreshold = false
-        /// The channels whose pointers are to be signed by it, sorted.
+        /// The channels whose pointers are signed by it, sorted.
         var channels: [ChannelName] { unsigned.map(\.channel) }
-        /// These pointers as they were.
         let unsigned: [ChannelPointer]
         /// Their pointers, signed.
         package var pointers: [ChannelPointer]
 
-        /// Whether a device might follow what stands in the file's place.
+        /// Whether a device might follow the existing file.
         ///
-        /// What the keys of the version before have not signed is a stranger's, whose key may once have counted.
+        /// A file that the keys of the version before have not signed is a stranger's, whose key may once have counted.
         func mayBeFollowed(_ there: TrustFile) -> Bool {
             previous.map { there.isFollowing($0, file.version - 1, of: file.origin) } ?? true
         }
     }
 
-    /// Decides what to write.
-    ///
     /// - Parameters:
     ///   - pointers: those of all channels.
-    ///   - sealing: who signs: keys of the version before, which are not among ``added``, and keys of the new one; and whom
-    ///     it trusts, as ``known(to:)``.
+    ///   - sealing: who signs: keys of the version before, which are not among ``added``, and keys of the new one;
+    ///     and whom it trusts, as ``known(to:)``.
     ///   - place: the origin, for messages.
-    ///   - log: the number of the log's entry in which the pointers will stand.
+    ///   - log: the number of the log's entry that will have the pointers.
     ///   - wanted: the channels whose pointers are signed now.
-    ///   - read: a version of the trust as the origin has it.
-    /// - Throws: `.untrusted` for pointers or a version that must not be built upon; `.badKey` if nothing is asked for, or
-    ///   the signers are too few.
+    ///   - read: reads a version of the trust from the origin.
+    /// - Throws: `.untrusted` for pointers or a version that must not be built upon; `.badKey` if nothing is asked
+    ///   for, or the signers are too few.
     func step(
         upon pointers: [ChannelName: ChannelPointer], by sealing: PointerSealing,
         in place: String, log: Int64, signing wanted: Set<ChannelName>,
@@ -107,7 +101,7 @@ package struct TrustRotation: Sendable {
         return step
     }
 
-    /// Each of these must have signed what is built upon.
+    /// All of these must have signed a pointer to build upon.
     /// - Throws: `.badKey` if only new keys sign.
     func known(to sealing: PointerSealing) throws(StoreError) -> [VerificationKey] {
         guard sealing.trusted.isEmpty else { return sealing.trusted }
@@ -119,7 +113,7 @@ package struct TrustRotation: Sendable {
         return known
     }
 
-    /// - Throws: `.untrusted` if fewer of the keys sign than must, with those that do not.
+    /// - Throws: `.untrusted` if too few of the keys sign, with those that do not.
     private func checkSigners(
         _ sealing: PointerSealing, of keys: TrustedKeys, _ which: String
     ) throws(StoreError) {
@@ -159,20 +153,16 @@ package struct TrustRotation: Sendable {
     }
 }
 
-/// A rotation of one origin, while it is decided.
 private struct Rotation {
     let pointers: [ChannelPointer]
     let origin: String
     private let log: Int64
-    /// The channels whose pointers are signed.
     private let wanted: Set<ChannelName>
-    /// The newest version that a pointer names.
     let version: Int64
     private let sealing: PointerSealing
     private let place: String
-    /// Each of these must have signed what is built upon, or each of ``signing``.
+    /// All of these, or all of ``signing``, must have signed a pointer to build upon.
     private let old: TrustedKeys
-    /// The keys that sign now and are not new.
     private let signing: [VerificationKey]
 
     init(
@@ -210,8 +200,8 @@ private struct Rotation {
 
     /// The keys of the version before.
     ///
-    /// Of the first version nobody has written them down: they are those that sign now or are named by `--trust`. How many
-    /// devices ask for nobody knows, either: as many as sign now is never fewer than where this can succeed at all.
+    /// Those of the first version are recorded nowhere: they are the keys that sign now or are named by `--trust`. The
+    /// threshold of devices is unknown, too: the number of current signers is never less than what can succeed at all.
     func previous(
         _ read: (Int64) throws(StoreError) -> TrustFile?
     ) throws(StoreError) -> TrustedKeys {
@@ -224,7 +214,7 @@ private struct Rotation {
                 "\(OriginLayout.trust(version)) is not in \(place), and its pointers name it; \(TrustFile.remedy)\(TrustFile.otherwise)"
             )
         }
-        // Somebody else could name a key of his own in it.
+        // Somebody else could name a key of their own in it.
         guard old.signers(of: file.signedBytes, file.signatures).count == old.keys.count else {
             throw .untrusted(
                 "\(OriginLayout.trust(version)) in \(place) is not signed by the keys that are trusted here; name by --trust "
@@ -233,7 +223,6 @@ private struct Rotation {
         return file.trusted
     }
 
-    /// What to do about a channel that may be a stranger's.
     private static func advice(_ pointer: ChannelPointer) -> String {
         let channel = pointer.channel
         return
@@ -241,7 +230,6 @@ private struct Rotation {
             + "\(channel) --unsigned), then castree resign --channel \(channel) --adopt signs the rest"
     }
 
-    /// Why another version of the trust is in the way.
     func unfinished(_ file: TrustFile, after previous: TrustedKeys) -> StoreError {
         let keys = file.trusted
         let isOurs =
@@ -266,7 +254,7 @@ private struct Rotation {
                 + "\(keys.keys.map(\.id).joined(separator: ", ")) must sign: \(advice)")
     }
 
-    /// - Throws: `.untrusted` unless all who sign now have made a version of the trust.
+    /// - Throws: `.untrusted` unless all current signers have made a version of the trust.
     func checkOwn(_ file: TrustFile) throws(StoreError) {
         let own = try TrustedKeys(sealing.signers.map(\.key), threshold: sealing.signers.count)
         guard file.origin == origin,
@@ -280,7 +268,7 @@ private struct Rotation {
 
     /// - Throws: `.untrusted` for a pointer that the keys of the version before have not signed, or an old one.
     func checkVouched(_ pointers: [ChannelPointer]) throws(StoreError) {
-        // Teams with a key each have signed each its own channels.
+        // Teams with a key each have each signed their own channels.
         let own = signing.isEmpty ? old : try TrustedKeys(signing, threshold: signing.count)
         for pointer in pointers {
             if own.judge(pointer).objection != nil, let objection = old.judge(pointer).objection {
@@ -293,7 +281,7 @@ private struct Rotation {
         }
     }
 
-    /// Pointers that are to be signed by the keys that count from a version on.
+    /// Signs pointers by the keys that count from a version on.
     func step(
         _ file: TrustFile, isThere: Bool, _ pointers: [ChannelPointer], now: Int64
     ) throws(StoreError) -> TrustRotation.Step {

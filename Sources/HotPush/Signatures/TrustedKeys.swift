@@ -2,13 +2,12 @@ package import CASStore
 
 /// The keys whose signatures count, and how many of them must have signed.
 package struct TrustedKeys: Sendable, Hashable {
-    /// Sorted by id; no two have the same.
+    /// Sorted by id, each distinct.
     package let keys: [VerificationKey]
-    /// So many different ones must vouch for a pointer.
+    /// How many different keys must have signed a pointer.
     package let threshold: Int
 
-    /// - Throws: `.badKey` for no key, more than ``PointerSignature/countMax``, two keys with one id, or a threshold that
-    ///   they cannot reach.
+    /// - Throws: `.badKey` for no key, more than ``PointerSignature/countMax``, equal ids, or an unreachable threshold.
     package init(_ keys: [VerificationKey], threshold: Int = 1) throws(StoreError) {
         let sorted = keys.sorted { $0.id < $1.id }
         guard 1...PointerSignature.countMax ~= sorted.count else {
@@ -32,7 +31,7 @@ package struct TrustedKeys: Sendable, Hashable {
         self.threshold = threshold
     }
 
-    /// The trusted keys, each once, whose signatures of some bytes verify; sorted by id.
+    /// The ids of the trusted keys whose signatures of some bytes verify; distinct and sorted.
     func signers(of signedBytes: [UInt8], _ signatures: [PointerSignature]) -> [String] {
         keys.filter { key in
             signatures.contains {
@@ -41,14 +40,12 @@ package struct TrustedKeys: Sendable, Hashable {
         }.map(\.id)
     }
 
-    /// The trusted keys, each once, whose signatures of a pointer verify; sorted by id.
+    /// Distinct and sorted ids, as of ``signers(of:_:)``.
     package func signers(of pointer: ChannelPointer) -> [String] {
         signers(of: pointer.signedBytes, pointer.signatures)
     }
 
-    /// Whether enough trusted keys have signed a pointer, and that it is of the origin that is meant.
-    ///
-    /// It says nothing of its sequence and of its expiry: what those are held against is the caller's.
+    /// Whether enough trusted keys have signed a pointer of the expected origin, whatever its sequence and expiry.
     /// - Parameter origin: the id of the origin; `nil` if it is not known yet.
     package func judge(_ pointer: ChannelPointer, of origin: String? = nil) -> PointerJudgement {
         guard pointer.isSigned else { return PointerJudgement(objection: "it is not signed") }
@@ -62,7 +59,6 @@ package struct TrustedKeys: Sendable, Hashable {
         return PointerJudgement(signers: signers)
     }
 
-    /// What the signatures of a pointer are worth that too few trusted keys have signed.
     private func shortage(of pointer: ChannelPointer, _ signers: [String]) -> String {
         let (known, there) = (Set(keys.map(\.id)), pointer.signatures.map(\.key))
         // It was changed, or put together.
@@ -86,7 +82,6 @@ package struct TrustedKeys: Sendable, Hashable {
 
 /// Whether a pointer counts, and why not.
 package struct PointerJudgement: Sendable, Hashable {
-    /// The trusted keys that vouch for it.
     package var signers: [String] = []
     /// What is wrong, as the end of a sentence about the pointer; `nil` if it counts.
     package var objection: String?

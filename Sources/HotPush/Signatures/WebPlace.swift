@@ -4,8 +4,8 @@ import Storage
 
 /// The one spelling of an origin's URL by which trust knows it.
 ///
-/// Two URLs that lead to one directory have one name, as far as curl and servers are known to take them for one: RFC 3986,
-/// section 6.2.2, and what RFC 3986 does not say: numbers for an IPv4 address as inet_aton(3) reads them, and escaped or
+/// URLs that lead to one directory get one name, as far as curl and servers are known to treat them alike: by RFC
+/// 3986, section 6.2.2, and beyond it for numeric IPv4 addresses as inet_aton(3) reads them, and for escaped or
 /// doubled slashes, which servers read as one.
 enum WebPlace {
     /// - Parameter url: an absolute `http` or `https` URL.
@@ -22,7 +22,7 @@ enum WebPlace {
     private static func host(_ place: Substring) -> String {
         var name = place
         var port: Substring = ""
-        // The colons of an IPv6 address stand in brackets (RFC 3986, section 3.2.2).
+        // The colons of an IPv6 address are in brackets (RFC 3986, section 3.2.2).
         if let colon = place.lastIndex(of: ":"), !place[colon...].contains("]") {
             name = place[..<colon]
             port = place[place.index(after: colon)...]
@@ -38,11 +38,11 @@ enum WebPlace {
         return (numericAddress(host) ?? host) + end
     }
 
-    /// An IPv6 address in brackets; one that stands for an IPv4 address (RFC 4291, section 2.5.5.2) is that.
+    /// An IPv6 address in brackets, or the IPv4 address that it maps (RFC 4291, section 2.5.5.2).
     private static func address(_ text: String) -> String {
         let parts = text.lowercased().split(
             separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
-        // In a URL the % is escaped (RFC 6874); curl takes it as it is, too.
+        // In a URL the % is escaped (RFC 6874); curl also accepts a plain one.
         var zone = parts.count > 1 ? "%" + parts[1] : ""
         if zone.hasPrefix("%25"), zone.count > 3 { zone = "%" + zone.dropFirst(3) }
         guard let groups = groups(parts[0]) else { return "[\(text.lowercased())]" }
@@ -90,7 +90,7 @@ enum WebPlace {
 
     private static func numericAddress(_ host: String) -> String? { number(host).map(dotted) }
 
-    /// An IPv4 address as inet_aton(3) reads it: one to four numbers, in base 10, 16 or 8, the last of which fills the rest.
+    /// An IPv4 address as inet_aton(3) reads it: one to four numbers in base 10, 16 or 8; the last fills the rest.
     private static func number(_ text: String) -> UInt32? {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         guard 1...4 ~= parts.count else { return nil }
@@ -121,7 +121,7 @@ enum WebPlace {
         return parts.map { "/" + PercentEncoding.path(of: Array($0)) }.joined()
     }
 
-    /// The bytes that text stands for; a `%` that begins no escape is itself.
+    /// The decoded bytes; a `%` that begins no escape stays.
     private static func decoded(_ text: Substring) -> [UInt8] {
         var result: [UInt8] = []
         var rest = text.utf8
@@ -138,7 +138,7 @@ enum WebPlace {
         return result
     }
 
-    /// The parts of a path, without those that mean the directory itself or the one above (RFC 3986, section 5.2.4).
+    /// The parts of a path without those for the directory itself or the one above (RFC 3986, section 5.2.4).
     static func withoutDots<Part: Equatable>(
         _ parts: [Part], _ here: Part, _ above: Part
     ) -> [Part] {
@@ -151,15 +151,15 @@ enum WebPlace {
 }
 
 extension OriginLocation {
-    /// The place as `trust.json` names it, in one spelling: the first of ``trustPlaces``.
+    /// The place as `trust.json` names it: the first of ``trustPlaces``.
     package var trustPlace: String { trustPlaces[0] }
 
-    /// All names of the place: whoever trusts something at one of them trusts it here.
+    /// All names of the place: trust in any of them applies here.
     ///
-    /// Rather two places with one name than one with two: a release that is not signed is then refused where nobody asked
-    /// for it, and not taken where somebody did. So neither user, default port nor endpoint counts. A directory has the name
-    /// that was given for it, so that a link put in its place is no way around the trust; where each link on the way
-    /// leads; and the one without links.
+    /// It is safer for two places to share a name than for one place to have two: a release is then refused without
+    /// need rather than accepted without trust. So neither user, default port nor endpoint counts. A directory has
+    /// the name that was given, so that a link put in its place does not evade the trust, the target of each link on
+    /// the way, and the name without links.
     package var trustPlaces: [String] {
         switch self {
         case .bucket(let bucket): return [bucket.description]
@@ -184,10 +184,10 @@ extension OriginLocation {
             if part == ".." { _ = walked.popLast() }
             if part == "." || part == ".." { continue }
             walked.append(part)
-            // More links than these nobody follows (path_resolution(7)).
+            // Nobody follows more links than these (path_resolution(7)).
             guard linkCount < 40 else { continue }
             let path = "/" + walked.joined(separator: "/")
-            // What is not there yet, or cannot be looked at, leads nowhere.
+            // A path that does not exist or cannot be examined leads nowhere.
             guard let target = try? fileSystem.symbolicLink(here, path) else { continue }
             linkCount += 1
             if target.hasPrefix("/") { walked = [] } else { walked.removeLast() }
@@ -200,7 +200,7 @@ extension OriginLocation {
 
     private static func absolute(_ path: String, _ fileSystem: POSIXFileSystem) -> String {
         if path.hasPrefix("/") { return path }
-        // Where the system does not tell (proc(5)), one name in each directory must do.
+        // If the system does not tell (proc(5)), one name in each directory must do.
         let above = try? fileSystem.symbolicLink(
             POSIXFileSystem.workingDirectory, "/proc/self/cwd")
         return (above ?? "") + "/" + path

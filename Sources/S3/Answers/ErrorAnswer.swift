@@ -1,19 +1,18 @@
-/// What a refusal says: `<Error><Code>…</Code>…</Error>`.
+/// A refusal: `<Error><Code>…</Code>…</Error>`.
 struct ErrorAnswer: Hashable {
-    /// As in `AccessDenied`; empty if the answer does not say.
+    /// As in `AccessDenied`; empty if unknown.
     var code = ""
-    /// A sentence, in the server's words.
+    /// In the server's words.
     var message = ""
-    /// Where the bucket is.
     var region: String?
-    /// The host that has it.
+    /// The host of the bucket.
     var endpoint: String?
 
     init() {}
 
-    /// Reads what an error's body says; an empty or foreign one says nothing.
+    /// Reads the body of an error; an empty or foreign one leaves the fields empty.
     init(_ body: [UInt8]) {
-        // A page of a proxy, or a cut answer: the status says the rest.
+        // A proxy's page, or a cut answer: the status says the rest.
         if let read = try? Self.read(body) { self = read }
     }
 

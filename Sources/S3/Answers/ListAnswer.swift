@@ -3,11 +3,9 @@ import Storage
 
 /// The answer to ListObjectsV2.
 struct ListAnswer {
-    /// The keys of the bucket, not relative to a prefix; without those that are not UTF-8.
+    /// With keys of the bucket, not relative to a prefix; those that are not UTF-8 are left out.
     var files: [ListedFile] = []
-    /// Whether more follow.
     var isTruncated = false
-    /// What asks for them.
     var token: String?
 
     init(_ body: [UInt8]) throws(XMLScanner.Malformed) {
@@ -39,7 +37,7 @@ struct ListAnswer {
             key: key, byteCount: size, tag: EntityTag(texts["ETag"] ?? ""), modifiedAt: time)
     }
 
-    /// What is named by keys as `encoding-type=url` spells them: blanks may be plus signs.
+    /// Decodes keys as `encoding-type=url` spells them, in which blanks may be plus signs.
     ///
     /// A key that is not UTF-8 is nobody's: repaired, it would name another file, or be out of order.
     static func decoded<Item>(

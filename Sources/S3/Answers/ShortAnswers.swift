@@ -1,8 +1,8 @@
 import Storage
 
-/// The answer to DeleteObjects, in its quiet form: what was not deleted.
+/// The answer to DeleteObjects in its quiet form: what was not deleted.
 struct DeleteAnswer {
-    /// Keys of the bucket, and the code of each.
+    /// Keys of the bucket, each with its code.
     var errors: [(key: String, code: String)] = []
 
     init(_ body: [UInt8]) throws(XMLScanner.Malformed) {
@@ -17,7 +17,6 @@ struct DeleteAnswer {
         }
     }
 
-    /// The request's document.
     static func request(_ keys: [String]) -> [UInt8] {
         var text = "<Delete xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Quiet>true</Quiet>"
         for key in keys { text += "<Object><Key>\(xmlEscaped(key))</Key></Object>" }
@@ -27,7 +26,6 @@ struct DeleteAnswer {
 
 /// The documents of uploads in parts.
 enum PartsAnswer {
-    /// The name of a new upload.
     static func upload(_ body: [UInt8]) throws(XMLScanner.Malformed) -> String {
         var scanner = try XMLScanner(body, root: "InitiateMultipartUploadResult")
         let upload = try scanner.texts("UploadId")["UploadId"] ?? ""
@@ -35,7 +33,7 @@ enum PartsAnswer {
         return upload
     }
 
-    /// Uploads that have not ended, by keys of the bucket; without those whose keys are not UTF-8.
+    /// Unfinished uploads, by keys of the bucket; those that are not UTF-8 are left out.
     static func openUploads(_ body: [UInt8]) throws(XMLScanner.Malformed) -> [OpenUpload] {
         var uploads: [OpenUpload] = []
         var isEncoded = false
@@ -50,7 +48,7 @@ enum PartsAnswer {
         return isEncoded ? try ListAnswer.decoded(uploads, \.key) : uploads
     }
 
-    /// - Returns: `nil` for one of which nobody can tell the age.
+    /// - Returns: `nil` for one of unknown age.
     private static func openUpload(
         _ scanner: inout XMLScanner
     ) throws(XMLScanner.Malformed) -> OpenUpload? {
@@ -61,7 +59,6 @@ enum PartsAnswer {
         return OpenUpload(key: key, name: name, begunAt: begunAt)
     }
 
-    /// What completes an upload.
     static func completion(_ tags: [EntityTag]) -> [UInt8] {
         var text =
             "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"

@@ -2,26 +2,20 @@ import Platform
 
 /// Reads the elements of a small XML document from left to right.
 ///
-/// What the answers of S3 consist of: elements and text. Attributes and name-space prefixes are
-/// passed over. Document types, CDATA and processing instructions besides the declaration are refused, so
-/// nothing expands; the caller bounds the document's size.
+/// Answers of S3 consist of elements and text. Attributes and name-space prefixes are ignored. Document types, CDATA
+/// and processing instructions besides the declaration are refused, so nothing expands; the caller bounds the size.
 struct XMLScanner {
-    /// The document is not well-formed, or has what no answer of S3 has.
+    /// The document is not well-formed, or has something that no answer of S3 has.
     struct Malformed: Error {}
 
     private let bytes: [UInt8]
     private var position = 0
-    /// The names of the open elements, with their prefixes.
     private var open: [Range<Int>] = []
-    /// The last tag was `<name/>`: its end has not been told.
+    /// The last tag was `<name/>`, whose end is still to be returned.
     private var isEmptyElement = false
 
-    /// The most elements that may be open.
     private static let depthMax = 16
 
-    /// Opens the root element.
-    ///
-    /// - Parameter name: the root's name.
     init(_ bytes: [UInt8], root name: String) throws(Malformed) {
         self.bytes = bytes
         // Some stores send blanks while they work, then the declaration.
@@ -35,19 +29,18 @@ struct XMLScanner {
         }
     }
 
-    /// The next element in the one that is open; nil at its end, which is then closed.
+    /// The next element in the open one; at its end, closes it and returns `nil`.
     mutating func next() throws(Malformed) -> String? {
         if isEmptyElement {
             isEmptyElement = false
             open.removeLast()
             return nil
         }
-        // Text between elements means nothing here.
         while position < bytes.count, bytes[position] != UInt8(ascii: "<") { position += 1 }
         return try nextTag().map { String(decoding: bytes[$0], as: UTF8.self) }
     }
 
-    /// The text of the element that is open, which is then closed; it has no elements in it.
+    /// The text of the open element, which has no elements in it, and closes it.
     mutating func text() throws(Malformed) -> String {
         if isEmptyElement {
             isEmptyElement = false
@@ -67,13 +60,12 @@ struct XMLScanner {
         return text
     }
 
-    /// Passes over the element that is open, and all in it.
     mutating func skip() throws(Malformed) {
         let depth = open.count
         while open.count >= depth { _ = try next() }
     }
 
-    /// The texts of those elements with `names` in the open one, the last of each; the others are skipped.
+    /// The texts of the elements with these names in the open one, the last of each; others are skipped.
     mutating func texts(_ names: String...) throws(Malformed) -> [String: String] {
         var texts: [String: String] = [:]
         while let name = try next() {
@@ -84,7 +76,6 @@ struct XMLScanner {
 
     // MARK: tags
 
-    /// Reads a tag: the name of an element that opens, or nil if the open one closes.
     private mutating func nextTag() throws(Malformed) -> Range<Int>? {
         while starts(with: "<!--") { try skipComment() }
         guard position + 1 < bytes.count, bytes[position] == UInt8(ascii: "<") else {
@@ -172,7 +163,7 @@ struct XMLScanner {
         position += text.utf8CodeUnitCount
     }
 
-    /// Text with its references replaced (XML 1.0, section 4.6: the five that every document has).
+    /// Replaces references (XML 1.0, section 4.6: the five that every document has).
     private static func resolved(_ raw: ArraySlice<UInt8>) throws(Malformed) -> [UInt8] {
         var text: [UInt8] = []
         var rest = raw
@@ -211,7 +202,6 @@ struct XMLScanner {
     }
 }
 
-/// Text as it stands in a document that castree sends.
 func xmlEscaped(_ text: String) -> String {
     var result = ""
     for scalar in text.unicodeScalars {

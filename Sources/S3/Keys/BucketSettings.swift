@@ -1,9 +1,9 @@
 package import Platform
 import Storage
 
-/// What a user and the environment say of a bucket: where it is, and where its keys come from.
+/// What a user and the environment say of a bucket's place and keys.
 ///
-/// By the conventions of AWS's own tools, so that what works with them works here.
+/// It follows the conventions of AWS's own tools, so that what works with them works here.
 package struct BucketSettings: Sendable {
     /// The value of `--endpoint`.
     package var endpoint: String?
@@ -13,27 +13,23 @@ package struct BucketSettings: Sendable {
     package var profile: String?
     /// Whether nothing is signed (`--anonymous`).
     package var isAnonymous = false
-    /// The value of an environment variable; nil if it is not set.
+    /// The value of an environment variable; `nil` if it is not set.
     package var environment: @Sendable (String) -> String?
-    /// What reads the files of profiles.
     package var fileSystem: any FileSystem = POSIXFileSystem()
 
-    /// Takes the environment; the options are set afterwards.
     package init(environment: @escaping @Sendable (String) -> String?) {
         self.environment = environment
     }
 
-    /// A variable that is set and not empty.
     func variable(_ name: String) -> String? {
         guard let value = environment(name), !value.isEmpty else { return nil }
         return value
     }
 
-    /// The file of certificates to trust instead of the system's: that of `AWS_CA_BUNDLE`, unless it is empty.
+    /// The certificates to trust instead of the system's: the file of `AWS_CA_BUNDLE`, unless that is empty.
     package var certificatesFile: String? { variable("AWS_CA_BUNDLE") }
 
-    /// The same for one of two buckets: a profile that its name holds counts before all else, also where others are asked
-    /// without keys.
+    /// The settings for one of two buckets: a profile in its name takes precedence, even over `--anonymous`.
     package func settings(of location: BucketLocation) -> BucketSettings {
         guard let profile = location.profile else { return self }
         var settings = self
@@ -43,11 +39,10 @@ package struct BucketSettings: Sendable {
 
     /// Where the requests go.
     ///
-    /// The endpoint is that of the location, of `--endpoint`, of `AWS_ENDPOINT_URL_S3`, of
-    /// `AWS_ENDPOINT_URL`, of the profile, or that of AWS in the region; the region that of the
-    /// location, of `--region`, of `AWS_REGION`, of `AWS_DEFAULT_REGION`, of the profile, or
-    /// `us-east-1`.
-    /// - Throws: `.badOrigin` if one of them is none; `.credentials` if the profiles cannot be read.
+    /// The endpoint is that of the location, of `--endpoint`, of `AWS_ENDPOINT_URL_S3`, of `AWS_ENDPOINT_URL`, of the
+    /// profile, or that of AWS in the region; the region that of the location, of `--region`, of `AWS_REGION`, of
+    /// `AWS_DEFAULT_REGION`, of the profile, or `us-east-1`.
+    /// - Throws: `.badOrigin` if one of them is invalid; `.credentials` if the profiles cannot be read.
     package func endpoint(of location: BucketLocation) throws(StoreError) -> BucketEndpoint {
         let profiles = try Profiles(self)
         let endpoint =
@@ -62,14 +57,12 @@ package struct BucketSettings: Sendable {
 
 /// The profile that counts, from both files.
 struct Profiles {
-    /// Its name.
     let name: String
-    /// Whether somebody named it.
     let isNamed: Bool
     private let credentials: ProfileFile
     private let config: ProfileFile
 
-    /// - Throws: `.credentials` if a file cannot be read, or no file has the profile that was named.
+    /// - Throws: `.credentials` if a file cannot be read, or no file has the named profile.
     init(_ settings: BucketSettings) throws(StoreError) {
         let named = settings.profile ?? settings.variable("AWS_PROFILE")
         let isNamed = named != nil
@@ -98,7 +91,6 @@ struct Profiles {
         }
     }
 
-    /// A setting of the profile.
     subscript(key: String) -> String? { credentials[name, key] ?? config[name, key] }
 
     /// The profile's endpoint, or that of the services that it names.

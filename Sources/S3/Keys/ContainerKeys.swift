@@ -1,15 +1,14 @@
 import Platform
 import Storage
 
-/// Keys from the endpoint that a container's environment names (ECS, EKS, Cloud Run's like).
+/// Keys from the endpoint that a container's environment names (ECS, EKS and the like).
 struct ContainerKeys: Sendable {
     private let request: MetadataRequest
     private let url: String
     private let settings: BucketSettings
 
-    /// Nil if the environment names no endpoint.
-    ///
-    /// - Throws: `.credentials` if it names one that keys must not be fetched from.
+    /// Returns `nil` if the environment names no endpoint.
+    /// - Throws: `.credentials` for an endpoint from which keys must not be fetched.
     init?(_ settings: BucketSettings, _ carrier: any BucketCarrier) throws(StoreError) {
         if let path = settings.variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") {
             url = "http://169.254.170.2" + (path.hasPrefix("/") ? "" : "/") + path
@@ -30,7 +29,7 @@ struct ContainerKeys: Sendable {
     func fetch() throws(StoreError) -> AccessKeys {
         var fields = [(name: "accept", value: "application/json")]
         if let token = try token() { fields.append(("authorization", token)) }
-        // A try may meet a moment in which the endpoint is busy.
+        // The endpoint may be busy for a moment.
         for _ in 0..<3 {
             guard let answer = request.ask("GET", url, fields, milliseconds: 5_000) else {
                 continue
@@ -43,7 +42,7 @@ struct ContainerKeys: Sendable {
         throw StoreError(.credentials, "\(request.name) does not answer")
     }
 
-    /// Read each time: the file is written anew before its token ends.
+    /// Read each time, because the file is rewritten before its token expires.
     private func token() throws(StoreError) -> String? {
         guard let path = settings.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") else {
             return settings.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN")
@@ -56,12 +55,12 @@ struct ContainerKeys: Sendable {
         return text.split(whereSeparator: \.isWhitespace).joined()
     }
 
-    /// Whether keys may travel to and from there: over TLS, or not through any network.
+    /// Whether keys may travel there and back: over TLS, or not through any network.
     private static func isTrusted(_ url: String) -> Bool {
         if url.lowercased().hasPrefix("https://") { return true }
         guard url.lowercased().hasPrefix("http://") else { return false }
         let authority = url.dropFirst(7).prefix { $0 != "/" && $0 != "?" }.lowercased()
-        // The whole of it: before an @ stands a user, whatever it looks like.
+        // The whole of it: before an @ is a user, whatever it looks like.
         return trustedHosts.contains { host in
             guard authority.hasPrefix(host) else { return false }
             let port = authority.utf8.dropFirst(host.utf8.count)

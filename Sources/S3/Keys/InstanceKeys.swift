@@ -1,12 +1,12 @@
 import Platform
 import Storage
 
-/// Keys of the role of the machine, from its metadata service, version 2 (a token first).
+/// Keys of the machine's role, from its metadata service, version 2 (a token first).
 struct InstanceKeys: Sendable {
     private let request: MetadataRequest
     private let base: String
 
-    /// Where nobody answers within a second, there is no such service.
+    /// If nobody answers within a second, there is no such service.
     private static let milliseconds = 1_000
     private static let path = "/latest/meta-data/iam/security-credentials/"
 
@@ -39,7 +39,7 @@ struct InstanceKeys: Sendable {
         request.ask(method, base + path, fields, milliseconds: Self.milliseconds)
     }
 
-    /// The first line; nil if it is empty or no text of a header field.
+    /// The first line; `nil` if it is empty or no text of a header field.
     private static func line(_ body: [UInt8]) -> String? {
         let line = body.prefix { $0 != 10 && $0 != 13 }
         guard !line.isEmpty, line.allSatisfy({ $0 > 32 && $0 < 127 }) else { return nil }

@@ -2,7 +2,7 @@ package import Platform
 import Storage
 
 extension BucketSettings {
-    /// Where the keys come from: the first of these that there is.
+    /// The source of the keys: the first of these that exists.
     ///
     /// 1. `--anonymous`: none.
     /// 2. The profile of `--profile`.
@@ -12,7 +12,7 @@ extension BucketSettings {
     /// 6. The instance's metadata, version 2, unless `AWS_EC2_METADATA_DISABLED` is `true`.
     ///
     /// The last two are asked when keys are first needed.
-    /// - Throws: `.credentials` if keys are given by half, or come from where castree does not look.
+    /// - Throws: `.credentials` if keys are incomplete, or come from a source that castree does not support.
     package func keySource(_ carrier: any BucketCarrier) throws(StoreError) -> any KeySource {
         if isAnonymous { return FixedKeys(nil) }
         if profile != nil { return FixedKeys(try profileKeys(isRequired: true)) }
@@ -60,7 +60,6 @@ extension BucketSettings {
             .credentials, "profile \(printable(profile.name)) has no aws_access_key_id")
     }
 
-    /// The error for keys that only others' tools can get.
     private static func foreign(_ source: String, of profile: String?) -> StoreError {
         let whose = profile.map { "profile \(printable($0)) takes its keys from" } ?? "keys come by"
         let option = profile.map { " --profile \(printable($0))" } ?? ""
@@ -70,7 +69,6 @@ extension BucketSettings {
                 + "eval \"$(aws configure export-credentials\(option) --format env)\"")
     }
 
-    /// The error if there are no keys anywhere.
     static var noKeys: StoreError {
         StoreError(
             .credentials,

@@ -5,13 +5,11 @@ import StrictJSON
 /// A short request to a service beside this machine that knows its keys.
 struct MetadataRequest {
     let carrier: any BucketCarrier
-    /// Who is asked, for messages: `the container's endpoint`.
+    /// The service, for messages: `the container's endpoint`.
     let name: String
     private static let byteCountMax = 65_536
 
-    /// Asks; the body of the answer, or nil if there is nobody or another status came.
-    ///
-    /// The body holds secrets: it must not reach a message.
+    /// The answer, whose body holds secrets and must not reach a message; `nil` without one.
     func ask(
         _ method: String, _ url: String, _ fields: [(name: String, value: String)],
         milliseconds: Int
@@ -19,7 +17,7 @@ struct MetadataRequest {
         var request = CarriedRequest(method: method, url: url, fields: fields)
         request.connectMilliseconds = milliseconds
         request.totalMilliseconds = milliseconds
-        // Proxies are for what is far away.
+        // Proxies are for remote hosts.
         request.usesProxy = false
         var status = 0
         var body: [UInt8] = []

@@ -3,16 +3,14 @@ import Storage
 
 /// A file of profiles: `~/.aws/config`, `~/.aws/credentials`.
 ///
-/// Sections `[profile name]`, `[name]`, `[services name]`; in them `key = value`, and indented lines
-/// below a key without a value. Lines that are none of these are passed over, as other readers do.
+/// It has sections `[profile name]`, `[name]`, `[services name]`; in them `key = value`, and indented lines below a
+/// key without a value. Other lines are ignored, as by other readers.
 struct ProfileFile: Sendable {
     /// The settings by section; indented ones as `key.inner`.
     private var sections: [String: [String: String]] = [:]
 
-    /// The largest file that is read.
     private static let byteCountMax = 1 << 20
 
-    /// A file without profiles.
     init() {}
 
     init(_ text: String) {
@@ -42,9 +40,8 @@ struct ProfileFile: Sendable {
         }
     }
 
-    /// Reads a file; one that is not there has no profiles.
-    ///
-    /// - Throws: `.credentials` if it is there and cannot be read.
+    /// A missing file has no profiles.
+    /// - Throws: `.credentials` if it exists and cannot be read.
     init(at path: String, _ fileSystem: any FileSystem) throws(StoreError) {
         do throws(StoreError) {
             let bytes = try fileSystem.text(at: path, limit: Self.byteCountMax)
@@ -56,10 +53,8 @@ struct ProfileFile: Sendable {
         }
     }
 
-    /// Whether the file has the section.
     func has(_ section: String) -> Bool { sections[section] != nil }
 
-    /// A setting that is not empty.
     subscript(section: String, key: String) -> String? {
         guard let value = sections[section]?[key], !value.isEmpty else { return nil }
         return value
@@ -81,7 +76,7 @@ struct ProfileFile: Sendable {
 }
 
 extension FileSystem {
-    /// The text of a file that a user or the system named; nil if there is none.
+    /// The text of a file that a user or the system named; `nil` if there is none.
     func text(at path: String, limit: Int) throws(StoreError) -> String? {
         try ifPresent { () throws(StoreError) in
             let file = try open(

@@ -2,15 +2,14 @@ import Platform
 import Storage
 import Synchronization
 
-/// Keys that end, and are asked for again five minutes before.
+/// Keys that expire, and are fetched again five minutes before.
 final class RenewedKeys: KeySource {
     private static let secondsBefore: Int64 = 300
 
     private let fetch: @Sendable () throws(StoreError) -> AccessKeys
-    /// Held while keys are fetched: whoever needs them waits for the one request.
+    /// Locked while keys are fetched, so that all threads wait for one request.
     private let known = Mutex<AccessKeys?>(nil)
 
-    /// - Parameter fetch: asks for keys; throws `.credentials` if there are none.
     init(_ fetch: @escaping @Sendable () throws(StoreError) -> AccessKeys) { self.fetch = fetch }
 
     func keys(at now: Int64) throws(StoreError) -> AccessKeys? {
@@ -23,7 +22,7 @@ final class RenewedKeys: KeySource {
                 known = fetched
                 return .success(fetched)
             } catch {
-                // Those that are here may do for these five minutes.
+                // The known keys may do for these five minutes.
                 if let known, Self.holds(known, at: now, secondsMore: 0) { return .success(known) }
                 return .failure(error)
             }
@@ -31,7 +30,7 @@ final class RenewedKeys: KeySource {
         return try result.get()
     }
 
-    /// Whether keys still hold then, and so many seconds longer; those without an end always do.
+    /// Whether keys are valid for some more seconds; those without an end always are.
     private static func holds(_ keys: AccessKeys, at now: Int64, secondsMore: Int64) -> Bool {
         keys.expiresAt.map { $0 - now > secondsMore } ?? true
     }

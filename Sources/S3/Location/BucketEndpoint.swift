@@ -1,26 +1,23 @@
 package import Platform
 
-/// Where the requests of a bucket go.
 package struct BucketEndpoint: Sendable, Hashable, CustomStringConvertible {
-    /// Whether TLS is used: only what names `http` does without.
+    /// Whether TLS is used; only an endpoint that names `http` does without.
     package let isHTTPS: Bool
-    /// The host, and the port if it is not the scheme's.
+    /// With the port if it is not the scheme's.
     package private(set) var host: String
-    /// What stands before bucket and key; empty, or begins with a slash.
+    /// What precedes bucket and key; empty, or begins with a slash.
     package let basePath: String
-    /// The bucket's name.
     package let bucket: String
     /// Whether the bucket is named in the path, not in the host.
     package let isPathStyle: Bool
     /// The region of the signature.
     package private(set) var region: String
-    /// Whether the host follows from the region: nobody named an endpoint.
+    /// Whether the host follows from the region, as nobody named an endpoint.
     package let isDefault: Bool
 
     /// `https://HOST`, for messages.
     package var description: String { (isHTTPS ? "https://" : "http://") + host + basePath }
 
-    /// The host of the requests.
     package var requestHost: String { isPathStyle ? host : "\(bucket).\(host)" }
 
     /// The path of a key, or of the bucket; not encoded.
@@ -33,7 +30,6 @@ package struct BucketEndpoint: Sendable, Hashable, CustomStringConvertible {
     /// Scheme and host of a request's URL.
     package var origin: String { (isHTTPS ? "https://" : "http://") + requestHost }
 
-    /// The same in another region.
     package func moved(to region: String) -> BucketEndpoint {
         var moved = self
         moved.region = region
@@ -41,13 +37,10 @@ package struct BucketEndpoint: Sendable, Hashable, CustomStringConvertible {
         return moved
     }
 
-    /// Where a bucket's requests go, by what is named and by convention.
-    ///
     /// - Parameters:
-    ///   - endpoint: what was named: by the location, an option, the environment or the profile.
+    ///   - endpoint: as named by the location, an option, the environment or the profile.
     ///   - region: likewise; `us-east-1` without it.
-    /// - Throws: `.badOrigin` if the endpoint is no `http` or `https` URL of a host, or the region's
-    ///   name cannot be one.
+    /// - Throws: `.badOrigin` if the endpoint is no `http` or `https` URL of a host, or the region's name is invalid.
     package init(bucket: String, endpoint: String?, region: String?) throws(StoreError) {
         let region = region ?? "us-east-1"
         guard Self.isName(region) else {
@@ -75,7 +68,7 @@ package struct BucketEndpoint: Sendable, Hashable, CustomStringConvertible {
     private static func parse(
         _ endpoint: String
     ) throws(StoreError) -> (isHTTPS: Bool, host: String, path: String) {
-        // It may hold a password: such a text is not shown.
+        // The text may hold a password, so it is not shown.
         guard !endpoint.contains("@") else {
             throw StoreError(
                 .badOrigin,
@@ -109,7 +102,6 @@ package struct BucketEndpoint: Sendable, Hashable, CustomStringConvertible {
         return (isHTTPS, host, String(path))
     }
 
-    /// Whether a region can have that name.
     static func isName(_ region: String) -> Bool {
         (1...64).contains(region.utf8.count) && region.utf8.allSatisfy(\.isPlain)
     }

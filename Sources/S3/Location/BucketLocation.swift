@@ -1,30 +1,26 @@
 package import Platform
 
-/// Where an origin in a bucket is, as a user writes it: `s3://BUCKET/PREFIX[?endpoint=URL&region=NAME&profile=NAME]`.
+/// An origin in a bucket, as a user writes it: `s3://BUCKET/PREFIX[?endpoint=URL&region=NAME&profile=NAME]`.
 package struct BucketLocation: Sendable, Hashable, CustomStringConvertible {
-    /// The bucket's name.
     package var bucket: String
-    /// What stands before each key, without slashes at its ends; may be empty.
+    /// What precedes each key, without slashes at its ends; may be empty.
     package var prefix: String
-    /// The endpoint that the text names.
     package var endpoint: String?
-    /// The region that the text names.
     package var region: String?
-    /// The profile that the text names: whose keys it is for, where a command has two buckets.
+    /// The profile in the text, which tells two buckets' keys apart.
     package var profile: String?
 
-    /// The longest prefix: keys have at most 1,024 bytes.
+    /// Keys have at most 1,024 bytes.
     package static let prefixByteCountMax = 700
 
-    /// The key of a file in the bucket.
     package func key(_ relative: String) -> String {
         prefix.isEmpty ? relative : "\(prefix)/\(relative)"
     }
 
-    /// `s3://BUCKET/PREFIX/KEY`: names a file, and is nothing that a network knows.
+    /// `s3://BUCKET/PREFIX/KEY`, which names a file for people and not for a network.
     package func url(_ relative: String) -> String { "s3://\(bucket)/\(key(relative))" }
 
-    /// Whether one is the other, or within it.
+    /// Whether they are the same, or one is within the other.
     package func overlaps(_ other: BucketLocation) -> Bool {
         guard bucket == other.bucket, endpoint == other.endpoint else { return false }
         let (mine, theirs) = (key(""), other.key(""))
@@ -34,17 +30,15 @@ package struct BucketLocation: Sendable, Hashable, CustomStringConvertible {
     /// `s3://BUCKET/PREFIX`: without endpoint, region and profile.
     package var description: String { "s3://\(bucket)/\(prefix)" }
 
-    /// Whether a text is meant to be one: `S3://…` and `s3:/…` are, and are refused as such.
+    /// Whether a text is meant as a bucket: `S3://…` and `s3:/…` are, and are refused as such.
     package static func isOne(_ text: String) -> Bool {
         text.utf8.prefix(3).elementsEqual("s3:".utf8)
             || text.utf8.prefix(3).elementsEqual("S3:".utf8)
     }
 
-    /// Reads `s3://BUCKET/PREFIX[?endpoint=URL&region=NAME&profile=NAME]`; values may be percent-encoded.
-    ///
+    /// Reads a text whose query values may be percent-encoded.
     /// - Throws: `.badOrigin` with what is wrong.
     package init(parsing text: String) throws(StoreError) {
-        // It may hold a password: such a text is not shown.
         guard !text.contains("@"), !text.contains("%40") else {
             throw StoreError(
                 .badOrigin,
@@ -102,14 +96,14 @@ package struct BucketLocation: Sendable, Hashable, CustomStringConvertible {
         for byte in prefix.utf8 where !byte.isPlain && byte != UInt8(ascii: "/") {
             throw refuse(text, "a prefix has letters, digits and . _ - / only")
         }
-        // Clients and proxies take away empty and dotted segments, and the signature fails.
+        // Clients and proxies remove empty and dotted segments, and the signature fails.
         for part in prefix.split(separator: "/", omittingEmptySubsequences: false)
         where part == "." || part == ".." || (part.isEmpty && !prefix.isEmpty) {
             throw refuse(text, "a prefix has neither // nor . or .. between slashes")
         }
     }
 
-    /// The rules for names of buckets, without those that keep them apart from addresses.
+    /// The rules for names of buckets, without those that distinguish them from addresses.
     private static func isBucketName(_ name: Substring) -> Bool {
         let isEdge = { (byte: UInt8?) in byte?.isAlphanumeric == true }
         return (3...63).contains(name.utf8.count) && isEdge(name.utf8.first)
@@ -119,7 +113,7 @@ package struct BucketLocation: Sendable, Hashable, CustomStringConvertible {
     }
 
     private static func refuse(_ text: String, _ problem: String) -> StoreError {
-        // Keys are named elsewhere; whoever writes them here all the same should not read them in a log.
+        // Keys do not belong here; if somebody writes them here, no log must show them.
         let secret = text.utf8.lastIndex(of: UInt8(ascii: "@"))
         let text = secret.map { "s3://***" + text[$0...] } ?? text
         return StoreError(

@@ -2,17 +2,15 @@ import Platform
 import Storage
 
 extension CarriedBody {
-    /// How much is read at a time.
     private static let bufferByteCount = 262_144
 
-    /// The SHA-256 of the bytes that are sent, in hexadecimal digits.
+    /// The SHA-256 of the sent bytes, in hexadecimal digits.
     func digest(_ fileSystem: any FileSystem) throws(StoreError) -> String {
         var digester = try Digester(.sha256)
         try forEachPart(fileSystem) { digester.update($0) }
         return digester.finish { Hex.string($0) }
     }
 
-    /// Calls `body` with the bytes that are sent, in order.
     func forEachPart(
         _ fileSystem: any FileSystem, _ take: (UnsafeRawBufferPointer) -> Void
     ) throws(StoreError) {

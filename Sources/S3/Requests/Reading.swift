@@ -1,27 +1,23 @@
 import Platform
 import Storage
 
-/// A read under way: which bytes are still wanted, whatever the answers bring.
+/// A read in progress, which tracks the bytes still wanted whatever the answers bring.
 ///
-/// A broken connection is gone on from where it was. A store that does not know ranges sends all,
-/// and what is not wanted is passed over. Used by one thread.
+/// After a broken connection it continues from the same position. A store without ranges sends everything, and
+/// unwanted bytes are skipped. Used by one thread.
 final class Reading {
     let request: ReadRequest
     private let name: String
     private let now: Int64
-    /// The first byte that is wanted.
     private let start: Int64
-    /// How many have been passed on.
     private(set) var deliveredCount: Int64 = 0
-    /// Why the read ends though the store answered.
     private(set) var problem: StoreError?
-    /// Whether more has come than is wanted: the rest, as long as it likes to be, is not waited for.
+    /// Whether more has come than is wanted; the rest is not waited for.
     private(set) var hasSurplus = false
     private var isBeyondEnd = false
     private var file: StoredFile?
-    /// The size of the whole, as far as it is known.
     private var total: Int64?
-    /// Where in the file the next byte of the answer stands.
+    /// The offset in the file of the answer's next byte.
     private var position: Int64 = 0
 
     init(_ request: ReadRequest, _ name: String, now: Int64) {
@@ -31,22 +27,21 @@ final class Reading {
         start = request.range?.lowerBound ?? 0
     }
 
-    /// Up to where bytes are wanted; nil if that is not known yet.
+    /// The end of the wanted bytes; `nil` if unknown.
     private var end: Int64? {
         guard let total else { return request.range?.upperBound }
         return min(request.range?.upperBound ?? total, total)
     }
 
-    /// The field `Range` of the next try; nil for all.
+    /// The field `Range` of the next try; `nil` for all.
     var rangeField: String? {
         var from = start + deliveredCount
-        // All bytes have come and the end has not: one is asked for again, and passed over.
+        // All bytes have come but not the end, so one is requested again and skipped.
         if let end, from >= end, deliveredCount > 0 { from = end - 1 }
         if let end { return "bytes=\(from)-\(max(end, from + 1) - 1)" }
         return from > 0 ? "bytes=\(from)-" : nil
     }
 
-    /// Takes the head of an answer that is no error.
     func begin(_ head: AnswerHead) -> BodyUse {
         var size = head["content-length"].flatMap(Int64.init)
         switch head.status {
@@ -75,7 +70,6 @@ final class Reading {
         return .stream
     }
 
-    /// The bytes among those that came which are wanted now.
     func wanted(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         let first = position
         position += Int64(bytes.count)
@@ -91,7 +85,6 @@ final class Reading {
         return UnsafeRawBufferPointer(rebasing: bytes[Int(from)..<Int(to)])
     }
 
-    /// How it ended, after the last answer.
     func outcome(_ answer: S3Answer) throws(StoreError) -> ReadOutcome {
         if isBeyondEnd { return .beyondEnd }
         if let problem { throw problem }
@@ -101,7 +94,7 @@ final class Reading {
             if total == nil { file.byteCount = position }
             if let end, deliveredCount != end - start { break }
             return .found(file)
-        // Only whoever has asked for it knows what it means: to others it would say that the file is not there.
+        // Without the condition, it would say that the file is missing.
         case 304 where deliveredCount == 0 && request.unlessTag != nil: return .notModified
         case 404 where deliveredCount == 0: return .missing
         case 416 where deliveredCount == 0 && request.range != nil: return .beyondEnd

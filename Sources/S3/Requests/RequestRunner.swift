@@ -2,11 +2,10 @@ import Platform
 import Storage
 import Synchronization
 
-/// Signs calls, sends them, and repeats what may fare better.
+/// Signs calls, sends them, and repeats those that may succeed.
 ///
-/// What it knows of the store (its region, its clock, how much it bears) is shared by all threads.
+/// All threads share what it learns of the store: its region, its clock, how much it bears.
 final class RequestRunner: Sendable {
-    /// What is learned from answers.
     private struct State {
         var endpoint: BucketEndpoint
         /// Added to this machine's clock.
@@ -18,9 +17,9 @@ final class RequestRunner: Sendable {
 
     /// Ten years: a server that is farther off does not know the time either.
     private static let clockOffsetMax: Int64 = 10 * 31_556_952
-    /// A day: who is on a line without TLS must not gather signatures that count years from now.
+    /// A day: an eavesdropper on a line without TLS must not gather signatures that are valid years from now.
     private static let clockOffsetMaxWithoutTLS: Int64 = 86_400
-    /// The fewest bytes a minute that are progress, as in pulls: who has one brought by each try would ask for weeks.
+    /// The fewest bytes a minute that count as progress, as in pulls: one byte a try would take weeks.
     private static let leastRate: Int64 = 8 * 1024
 
     let options: BucketOptions
@@ -42,27 +41,25 @@ final class RequestRunner: Sendable {
 
     var endpoint: BucketEndpoint { state.withLock { $0.endpoint } }
     var figures: StorageFigures { state.withLock { $0.figures } }
-    /// How many requests may be under way now.
     var limit: Int { state.withLock { $0.limit.count } }
     /// Seconds since 1970 by the store's clock, as far as it is known.
     var now: Int64 { options.now() + state.withLock { $0.clockOffset } }
 
     /// Makes a call until it is answered or given up.
-    ///
     /// - Parameters:
-    ///   - progress: grows while a repeated call gets on; then its failures count anew, unless that takes too long.
+    ///   - progress: grows while a repeated call advances; its failures then count anew, unless that takes too long.
     ///   - make: the call of each try.
     ///   - onHead: what to do with a body; asked for answers without an error only.
     ///   - onBytes: takes the bytes that are streamed; `false` ends the request.
-    /// - Throws: what a store refuses for good, unless an earlier try is undecided; `.interrupted`,
-    ///   `.network` if no try was ever sent, or another would not help.
+    /// - Throws: what a store refuses for good, unless an earlier try is undecided; `.interrupted`, `.network` if no
+    ///   try was ever sent, or another would not help.
     func run(
         progress: () -> Int64 = { 0 }, make: () -> S3Call,
         onHead: (AnswerHead) -> BodyUse = { _ in .keep },
         onBytes: (UnsafeRawBufferPointer) -> Bool = { _ in true }
     ) throws(StoreError) -> CallEnd {
         var tries = Tries()
-        // What had come, and when, at the last try that was not in vain.
+        // The progress, and when it was seen, at the last successful try.
         var last = (count: progress(), at: SystemClock.milliseconds)
         while true {
             if options.isStopped() { throw stopped }
@@ -100,11 +97,9 @@ final class RequestRunner: Sendable {
             let signing = try keys.keys(at: now)
             _ = try send(call, signing, { _ in .keep }, { _ in true }, isRepeated: false)
         } catch {
-            // Nobody needs the reason either.
         }
     }
 
-    /// What has happened to a call so far.
     struct Tries {
         var count = 0
         var failureCount = 0
@@ -156,7 +151,7 @@ final class RequestRunner: Sendable {
         defer { leave(number, sent) }
         var request = try Self.request(call, to: endpoint, by: signing, at: sent.signedAt)
         request.stallSeconds = call.stallSeconds ?? options.stallSeconds
-        // Blanks that come before a late answer are no body.
+        // Blanks before a late answer are no body.
         if call.mayFailLate { request.leastByteCount = 0 }
         request.totalMilliseconds = call.totalMilliseconds ?? Self.patience(call, request)
         if !call.isSentWhenStopped { request.isStopped = options.isStopped }
@@ -182,10 +177,10 @@ final class RequestRunner: Sendable {
         return sent
     }
 
-    /// How long a try may take, in milliseconds, though something moves all the time.
+    /// How long a try may take in spite of movement, in milliseconds.
     ///
-    /// Ten times as long as nothing may move, and a second for each 256 bytes that may go or come: 16 requests
-    /// at once on the slowest of lines.
+    /// Ten times as long as nothing may move, and a second for each 256 bytes that may go or come, which suits 16
+    /// requests at once on the slowest of lines.
     private static func patience(_ call: S3Call, _ request: CarriedRequest) -> Int {
         let sent = call.body?.byteCount ?? 0
         let received = max(Int64(call.answerByteCountMax), call.streamedByteCountMax)
@@ -210,7 +205,6 @@ final class RequestRunner: Sendable {
         return request
     }
 
-    /// Signs a GET that somebody else sends.
     func signed(_ get: SignedGet) throws(StoreError) -> SignedGet {
         var get = get
         (get.endpoint, get.signedAt) = (endpoint, now)
@@ -221,7 +215,7 @@ final class RequestRunner: Sendable {
         return get
     }
 
-    /// The same GET signed anew, if what its refusal tells makes another try worth it.
+    /// The same GET signed anew, if its refusal makes another try worthwhile.
     func mended(
         _ get: SignedGet, _ sent: SentRequest, _ refusal: Refusal
     ) throws(StoreError) -> SignedGet? {
@@ -250,7 +244,7 @@ final class RequestRunner: Sendable {
         return abs(offset) <= Self.clockOffsetMax
     }
 
-    /// Learns from a refusal; returns whether the call is worth another try at once.
+    /// - Returns: whether the call is worth another try at once.
     private func mend(
         _ refusal: Refusal, _ sent: SentRequest, _ signing: AccessKeys?, _ tries: inout Tries
     ) throws(StoreError) -> Bool {
@@ -319,7 +313,7 @@ final class RequestRunner: Sendable {
         if failure.kind == .untrusted {
             sentence += "; a file of the certificates to trust instead is named in AWS_CA_BUNDLE"
         }
-        // Whoever answers nonsense may have applied the request all the same.
+        // A server that answers nonsense may have applied the request.
         guard tries.isUndecided || failure.kind == .malformed else {
             throw StoreError(code, sentence)
         }
@@ -335,14 +329,11 @@ final class RequestRunner: Sendable {
     }
 }
 
-/// One try, as far as it came.
 struct SentRequest {
-    /// The time in its signature.
     var signedAt: Int64
     var endpoint: BucketEndpoint
     var end = CarryEnd.refused
     var head: AnswerHead?
     var body: [UInt8] = []
-    /// The body was over the call's limit.
     var isTooLarge = false
 }

@@ -1,35 +1,32 @@
 import Platform
 import Storage
 
-/// One request of S3, before it has a place and a signature.
+/// One request of S3, before it has a host and a signature.
 struct S3Call {
-    /// The method, in capitals.
     var method: String
-    /// The key in the bucket; nil for the bucket itself.
+    /// The key in the bucket; `nil` for the bucket itself.
     var key: String?
-    /// Names and values, not encoded.
+    /// Not encoded.
     var query: [(name: String, value: String)] = []
-    /// Fields that are signed.
     var fields: [(name: String, value: String)] = []
-    /// What is sent.
     var body: CarriedBody?
     /// The SHA-256 of what is sent, in hexadecimal digits.
     var digest = SignableRequest.emptyDigest
     /// The right that it needs, as in `s3:GetObject`.
     var action: String
-    /// The most bytes of an answer that is kept in memory.
+    /// The largest answer that is kept in memory.
     var answerByteCountMax = 1 << 20
-    /// The most bytes of an answer that the verb's own closure takes.
+    /// The largest answer that the verb's own closure takes.
     var streamedByteCountMax: Int64 = 0
-    /// How long nothing may move; nil for the bucket's.
+    /// `nil` for the bucket's.
     var stallSeconds: Int?
-    /// Whether a condition stands in it, so that 409 and 501 are answers.
+    /// Whether it has a condition, so that 409 and 501 are answers.
     var isConditional = false
-    /// Whether the status comes before the deed, so that a 200 may hold an error.
+    /// Whether the status comes before the operation ends, so that a 200 may hold an error.
     var mayFailLate = false
-    /// How long a try may take, in milliseconds; nil for what its bytes need.
+    /// How long a try may take, in milliseconds; `nil` for what its bytes need.
     var totalMilliseconds: Int?
-    /// Whether it is sent though everything is stopped: what tidies up.
+    /// Whether it is sent even after a stop, to clean up.
     var isSentWhenStopped = false
 
     init(_ method: String, _ key: String?, action: String) {
@@ -38,7 +35,6 @@ struct S3Call {
         self.action = action
     }
 
-    /// Gives it a body.
     mutating func send(_ body: StorageBody) {
         self.body = CarriedBody(body)
         digest = body.address.description
@@ -53,21 +49,18 @@ struct S3Call {
 
 /// The answer to a call that reached the store and was not a passing refusal.
 struct S3Answer {
-    /// Its head.
     var head: AnswerHead
-    /// Its body, unless the caller took it.
+    /// Empty if the caller took it.
     var body: [UInt8]
     /// Whether an earlier try of the call may have been applied.
     var isAfterUndecided: Bool
 
-    /// The status code.
     var status: Int { head.status }
 
-    /// The server's time; nil if it does not tell.
     var date: Int64? { AnswerTime.field(head["date"]) }
 }
 
-/// How a call ended that nobody refused for good.
+/// How a call ended that was not refused for good.
 enum CallEnd {
     /// With an answer that means something to the verb.
     case answer(S3Answer)
@@ -75,7 +68,6 @@ enum CallEnd {
     case undecided(UnknownWrite)
 }
 
-/// What a verb does with the body of an answer.
 enum BodyUse {
     /// It is kept in memory and handed over with the answer.
     case keep

@@ -2,7 +2,6 @@ package import Platform
 package import Storage
 import Synchronization
 
-// Files that go.
 extension S3Storage {
     package func delete(_ keys: [String]) throws(StoreError) -> DeleteOutcome {
         precondition((1...1_000).contains(keys.count), "a deletion has 1 to 1,000 keys")
@@ -32,13 +31,13 @@ extension S3Storage {
         }
     }
 
-    /// One request for all; `false` if the store has none.
+    /// Deletes all by one request; `false` if the store does not support it.
     private func deleteTogether(
         _ keys: [String], _ outcome: inout DeleteOutcome
     ) throws(StoreError) -> Bool {
         let document = DeleteAnswer.request(keys.map(location.key))
         let body = try StorageBody(document)
-        // The reference demands one of both; where libcrypto has no MD5, the other.
+        // The reference demands one of them; this one is for a libcrypto without MD5.
         var check = ("x-amz-checksum-sha256", Base64.string(body.address.bytes))
         do throws(StoreError) {
             check = ("content-md5", Base64.string(try Digester.digest(.md5, of: document)))
@@ -48,8 +47,8 @@ extension S3Storage {
             call.query = [("delete", "")]
             call.fields = [("content-type", "application/xml"), check]
             call.send(body)
-            // The answer comes when the last of a thousand has gone. Where that takes longer than one may be silent,
-            // the next try finds fewer that are there.
+            // The answer comes after the last of a thousand deletions. If that takes longer than a request may be
+            // silent, the next try finds fewer files.
             return call
         })
         guard case .answer(let answer) = end else {

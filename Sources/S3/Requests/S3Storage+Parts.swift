@@ -2,13 +2,12 @@ import Platform
 import Storage
 import Synchronization
 
-// Files that are sent in parts. The whole is read once before anything is sent: for the digest of each part,
-// which is signed, and for that of the whole, which no store verifies.
+// Files that are sent in parts. Everything is read once beforehand: for the signed digest of each part, and for that
+// of the whole, which no store verifies.
 extension S3Storage {
-    /// The most parts of an upload.
     private static let partCountMax: Int64 = 10_000
 
-    /// The bytes of each part but the last; follows from the size alone, so that tags agree.
+    /// The size of each part but the last; follows from the total size alone, so that tags agree.
     static func partByteCount(of byteCount: Int64, usual: Int64) -> Int64 {
         if byteCount <= usual * partCountMax { return usual }
         let mebibyte: Int64 = 1 << 20
@@ -37,13 +36,12 @@ extension S3Storage {
         }
     }
 
-    /// What a step of an upload gave, or why nobody knows.
+    /// The result of a step of an upload, or why nobody knows it.
     private enum Step<Value> {
         case known(Value)
         case unknown(UnknownWrite)
     }
 
-    /// A part and its digest.
     private struct Part: Sendable {
         var body: CarriedBody
         var digest: String
@@ -72,7 +70,6 @@ extension S3Storage {
         return parts
     }
 
-    /// The name of a new upload.
     private func begin(_ key: String, _ fields: StoredFields) throws(StoreError) -> Step<String> {
         let end = try runner.run(make: {
             var call = S3Call("POST", location.key(key), action: "s3:PutObject")
@@ -90,7 +87,6 @@ extension S3Storage {
         }
     }
 
-    /// Sends all parts; their tags in order.
     private func send(
         _ parts: [Part], _ key: String, _ upload: String
     ) throws(StoreError) -> Step<[EntityTag]> {
@@ -102,7 +98,7 @@ extension S3Storage {
                 for index in chunk {
                     switch try send(parts[index], index + 1, key, upload) {
                     case .known(let tag): tags.withLock { $0[index] = tag }
-                    // The whole is in vain: the others send no further part.
+                    // The upload has failed: the others send no further part.
                     case .unknown(let reason): doubt.withLock { $0 = $0 ?? reason }
                     }
                 }
@@ -167,13 +163,13 @@ extension S3Storage {
         return .stored(file.tag)
     }
 
-    /// Frees what was sent: nobody needs the answer, and a rule of the bucket does it in the end.
+    /// Frees what was sent; the answer does not matter, as a rule of the bucket does it eventually.
     private func abort(_ key: String, _ upload: String) {
         var call = ending(key, upload)
-        // Whatever ended the upload is what the caller is told.
+        // The caller gets the error that ended the upload.
         do throws(StoreError) { _ = try runner.run(make: { call }) } catch {
             guard error.code == .interrupted else { return }
-            // What was sent is paid for while it stays: one short try, whoever waits.
+            // Parts cost money while they stay: one short try, even after an interruption.
             call.isSentWhenStopped = true
             call.totalMilliseconds = 10_000
             runner.runOnce(call)

@@ -1,7 +1,7 @@
 package import Platform
 package import Storage
 
-// Uploads in parts that somebody has left: a process that was killed ends none.
+// Abandoned uploads in parts, which a killed process could not end.
 extension S3Storage {
     package func openUploads() throws(StoreError) -> OpenUploads? {
         let end = try runner.run(make: {
@@ -38,7 +38,6 @@ extension S3Storage {
         }
     }
 
-    /// The call that frees what was sent of an upload.
     func ending(_ key: String, _ upload: String) -> S3Call {
         var call = S3Call("DELETE", location.key(key), action: "s3:AbortMultipartUpload")
         call.query = [("uploadId", upload)]

@@ -1,7 +1,6 @@
 package import Platform
 package import Storage
 
-// Files that are written in one request.
 extension S3Storage {
     package func put(
         _ key: String, _ body: StorageBody, _ fields: StoredFields, if condition: WriteCondition
@@ -26,7 +25,7 @@ extension S3Storage {
         switch answer.status {
         case 200, 201, 204: return .stored(EntityTag(answer.head["etag"] ?? ""))
         case 412: return .conditionFailed
-        // If-Match on a key that is not there.
+        // If-Match on a missing key.
         case 404 where condition?.name == "if-match": return .conditionFailed
         case 409: return .conflict
         case 501,
@@ -40,8 +39,7 @@ extension S3Storage {
         }
     }
 
-    /// What an answer that no verb knows leaves of a write: doubt if an earlier try may have been applied.
-    ///
+    /// The outcome of a write after an unknown answer: doubt, if an earlier try may have been applied.
     /// - Throws: `.bucketAnswer` if this was the only try.
     func doubt(_ answer: S3Answer, _ what: String) throws(StoreError) -> UnknownWrite {
         let error = strange(answer, what)
@@ -51,7 +49,6 @@ extension S3Storage {
 }
 
 extension WriteCondition {
-    /// The header field that asks for it.
     fileprivate var field: (name: String, value: String)? {
         switch self {
         case .none: nil
@@ -62,7 +59,6 @@ extension WriteCondition {
 }
 
 extension StoredFields {
-    /// Names and values as they are sent.
     var fields: [(name: String, value: String)] {
         [("content-type", contentType), ("cache-control", cacheControl)]
     }

@@ -4,24 +4,16 @@ import Synchronization
 
 /// The real ``ObjectStorage``: a prefix in a bucket of an S3-compatible store.
 package final class S3Storage: ObjectStorage {
-    /// What the store was found not to know.
     struct Ways: Sendable {
         /// DeleteObjects is refused: one by one.
         var deletesSingly = false
     }
 
-    /// Bucket and prefix.
     package let location: BucketLocation
     let runner: RequestRunner
     let options: BucketOptions
     let ways = Mutex(Ways())
 
-    /// Makes a bucket; nothing is asked yet.
-    ///
-    /// - Parameters:
-    ///   - endpoint: where the requests go.
-    ///   - keys: what they are signed with.
-    ///   - carrier: what sends them.
     package init(
         _ location: BucketLocation, at endpoint: BucketEndpoint, keys: any KeySource,
         carrier: any BucketCarrier, _ options: BucketOptions = BucketOptions()
@@ -31,10 +23,9 @@ package final class S3Storage: ObjectStorage {
         runner = RequestRunner(endpoint, keys, carrier, options)
     }
 
-    /// Makes the bucket that a user names, with endpoint, region and keys as their settings say.
+    /// Prepares the bucket that a user names, with endpoint, region and keys from their settings, without a request.
     ///
-    /// Nothing is asked of the store. Certificates to trust instead of the system's (`AWS_CA_BUNDLE`) are the
-    /// carrier's.
+    /// Certificates to trust instead of the system's (`AWS_CA_BUNDLE`) are the carrier's.
     /// - Throws: `.badOrigin`, `.credentials`; see ``BucketSettings``.
     package convenience init(
         _ location: BucketLocation, _ settings: BucketSettings, carrier: any BucketCarrier,
@@ -48,9 +39,9 @@ package final class S3Storage: ObjectStorage {
 
     /// `s3://BUCKET/PREFIX at ENDPOINT`.
     package var place: String { "\(location) at \(runner.endpoint)" }
-    /// The most that the options allow; how many are really sent, the answers decide.
+    /// The most that the options allow; the answers decide how many are really sent.
     package var parallelCount: Int { options.jobCount }
-    /// All requests so far, those for parts and repeated ones among them.
+    /// Includes requests for parts and repeated ones.
     package var figures: StorageFigures { runner.figures }
 
     // MARK: reading
@@ -83,7 +74,7 @@ package final class S3Storage: ObjectStorage {
     private func call(_ key: String, _ reading: Reading) -> S3Call {
         var call = S3Call("GET", location.key(key), action: "s3:GetObject")
         let request = reading.request
-        // A store that does not know ranges sends all that is before one, too.
+        // A store without ranges also sends everything before the range.
         call.streamedByteCountMax = request.range?.upperBound ?? request.byteCountMax
         if let range = reading.rangeField { call.fields.append(("range", range)) }
         if let tag = request.unlessTag, reading.deliveredCount == 0 {
@@ -142,18 +133,17 @@ package final class S3Storage: ObjectStorage {
         } catch { throw strange(answer, "a listing") }
     }
 
-    /// 1,000 keys of 1,024 bytes, each byte encoded as three, and what stands around them.
+    /// 1,000 keys of 1,024 bytes, each byte encoded as three, and their markup.
     static let listByteCountMax = 8 << 20
 
     // MARK: what the verbs have in common
 
-    /// A key of the bucket without the prefix; bytes are counted, since a slash and an accent after it are one
-    /// character.
+    /// A key of the bucket without the prefix; cut by bytes, since a slash and a following accent are one character.
     func relative(_ key: String) -> String {
         String(decoding: key.utf8.dropFirst(location.key("").utf8.count), as: UTF8.self)
     }
 
-    /// The answer of a read, which nobody else may give.
+    /// The answer of a read, which cannot be undecided.
     func answer(_ end: CallEnd) throws(StoreError) -> S3Answer {
         switch end {
         case .answer(let answer): return answer
@@ -162,7 +152,6 @@ package final class S3Storage: ObjectStorage {
         }
     }
 
-    /// The error for an answer that no verb knows.
     func strange(_ answer: S3Answer, _ what: String) -> StoreError {
         let error = ErrorAnswer(answer.status < 300 ? [] : answer.body)
         let code = error.code.isEmpty ? "" : " \(printable(error.code))"
@@ -174,12 +163,10 @@ package final class S3Storage: ObjectStorage {
 }
 
 extension StoredFile {
-    /// What the head of an answer says of a file.
-    ///
-    /// - Parameter now: stands for the server's time if it does not tell it.
+    /// - Parameter now: replaces the server's time if that is missing.
     init(_ head: AnswerHead, byteCount: Int64, now: Int64) {
         let date = AnswerTime.field(head["date"]) ?? now
-        // Without a time it counts as just written, so no grace has run out.
+        // Without a time it counts as just written, so no grace period has ended.
         self.init(
             byteCount: byteCount, tag: EntityTag(head["etag"] ?? ""),
             modifiedAt: AnswerTime.field(head["last-modified"]) ?? date, answeredAt: date)

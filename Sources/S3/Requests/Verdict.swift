@@ -1,17 +1,13 @@
 import Platform
 import Storage
 
-/// What a try means: a value, decided from what came.
-///
-/// The table of answers of S3 stands here; what is done about them, in ``RequestRunner``.
+/// What a try means, by the table of S3's answers; ``RequestRunner`` acts on it.
 enum Verdict {
     /// An answer that the verb knows what to do with.
     case done(S3Answer)
-    /// Another try may fare better.
+    /// Another try may succeed.
     case again(String, isUndecided: Bool, retryAfter: String?)
-    /// The store says no.
     case refused(Refusal)
-    /// Another try would not help.
     case failed(CarryFailure)
 
     init(_ sent: SentRequest, _ call: S3Call, wasUndecided: Bool) {
@@ -65,20 +61,17 @@ enum Verdict {
     }
 }
 
-/// A store's no, and what can be learned from it.
 struct Refusal {
     let status: Int
     let error: ErrorAnswer
-    /// The server's time.
     let date: Int64?
     /// The time in the signature is too far from it.
     let isClock: Bool
-    /// The bucket is in that region.
     let region: String?
-    /// Where the bucket is, in the store's words; `nil` unless the answer sends elsewhere.
+    /// Where the bucket is, in the store's words; `nil` unless the answer redirects.
     private let elsewhere: String?
 
-    /// Servers bear 15 minutes; less than half of them, and the clock is not why.
+    /// Servers accept 15 minutes; with less than half of them, the clock is not the reason.
     private static let skewMin: Int64 = 450
 
     init(_ head: AnswerHead, _ error: ErrorAnswer, signedAt: Int64) {
@@ -86,7 +79,6 @@ struct Refusal {
         self.error = error
         let date = AnswerTime.field(head["date"])
         self.date = date
-        // The answer to HEAD has no body that names the reason.
         let isFar = date.map { abs($0 - signedAt) > Self.skewMin } ?? false
         isClock =
             error.code == "RequestTimeTooSkewed"
@@ -97,20 +89,19 @@ struct Refusal {
         elsewhere = isRedirect ? error.endpoint ?? head["location"] ?? "" : nil
     }
 
-    /// The keys have ended before their time.
+    /// The keys have expired early.
     var isExpired: Bool { ["ExpiredToken", "TokenRefreshRequired"].contains(error.code) }
 
-    /// The bytes that came were not those that were signed.
+    /// The received bytes were not those that were signed.
     var isDigest: Bool {
         ["XAmzContentSHA256Mismatch", "BadDigest", "InvalidDigest"].contains(error.code)
     }
 
-    /// The error that the verb throws.
     func error(
         _ call: S3Call, _ endpoint: BucketEndpoint, _ keys: AccessKeys?,
         _ fileSystem: any FileSystem
     ) throws(StoreError) -> StoreError {
-        // Whoever answers may repeat what it was sent: hidden before it is cut, so that no beginning is left.
+        // The server may repeat what it was sent, so secrets are hidden before a cut could leave the beginning of one.
         let said = [error.code.isEmpty ? "\(status)" : error.code, error.message]
             .filter { !$0.isEmpty }.map { keys?.hidden(in: $0) ?? $0 }
             .map { printable(String($0.prefix(200))) }.joined(separator: ": ")
@@ -145,7 +136,7 @@ struct Refusal {
         }
     }
 
-    /// Requests are not sent on: their signatures are for one host.
+    /// Redirects are not followed: signatures are for one host.
     private func redirection(
         _ call: S3Call, _ endpoint: BucketEndpoint, _ keys: AccessKeys?, _ said: String
     ) -> String {
@@ -177,7 +168,7 @@ struct Refusal {
             + "the policy needs \(right)"
     }
 
-    /// Whose fault it is that other bytes came: the file's, or the way's.
+    /// Determines whether the file or the network changed the bytes.
     private func damage(
         _ call: S3Call, _ endpoint: BucketEndpoint, _ said: String, _ fileSystem: any FileSystem
     ) throws(StoreError) -> StoreError {

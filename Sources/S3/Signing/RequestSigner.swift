@@ -1,25 +1,23 @@
 package import Platform
 
-/// What of a request is signed.
+/// The signed parts of a request.
 package struct SignableRequest: Sendable {
-    /// The method, in capitals.
+    /// In capitals.
     package var method: String
     /// The value of `Host`: the name, and the port if it is not the scheme's.
     package var host: String
     /// The path, not encoded: `/bucket/key`.
     package var path: String
-    /// Names and values, not encoded, in any order.
+    /// Not encoded, in any order.
     package var query: [(name: String, value: String)]
     /// Fields besides `Host` and those that the signature adds.
     package var fields: [(name: String, value: String)]
     /// The SHA-256 of the body in hexadecimal digits.
     package var payloadDigest: String
 
-    /// The digest of no bytes.
     package static let emptyDigest =
         "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
-    /// Makes a request without a body.
     package init(method: String, host: String, path: String) {
         self.method = method
         self.host = host
@@ -40,7 +38,7 @@ package struct SignableRequest: Sendable {
             .joined(separator: "&")
     }
 
-    /// Path and query as they stand in a URL.
+    /// Path and query as in a URL.
     package var encodedTarget: String {
         let query = encodedQuery
         return query.isEmpty ? encodedPath : "\(encodedPath)?\(query)"
@@ -52,21 +50,18 @@ package struct SignableRequest: Sendable {
     }
 }
 
-/// Signs requests: Signature Version 4, in the form of header fields, with the digest of the body.
+/// Signs requests by Signature Version 4, in header fields, with the digest of the body.
 ///
-/// The steps are those of "Authenticating Requests: Using the Authorization Header (AWS Signature
-/// Version 4)" in the reference of Amazon S3. The path is encoded once, as S3 alone wants it.
+/// The steps are those of "Authenticating Requests: Using the Authorization Header (AWS Signature Version 4)" in the
+/// reference of Amazon S3. The path is encoded once, as S3 alone wants it.
 package struct RequestSigner: Sendable, Hashable {
-    /// The region in the signature's scope.
     package var region: String
-    /// The service in the signature's scope.
     package var service: String
     /// Whether the body's digest is a field, as S3 demands.
     package var sendsPayloadDigest: Bool
 
     private static let algorithm = "AWS4-HMAC-SHA256"
 
-    /// Makes a signer for a region.
     package init(region: String, service: String = "s3", sendsPayloadDigest: Bool = true) {
         self.region = region
         self.service = service
@@ -74,9 +69,8 @@ package struct RequestSigner: Sendable, Hashable {
     }
 
     /// The fields to send besides the request's own and `Host`.
-    ///
     /// - Parameters:
-    ///   - keys: nil to sign nothing: the digest alone is returned.
+    ///   - keys: `nil` to sign nothing; only the digest is returned then.
     ///   - seconds: the time since 1970; a server refuses one that is 15 minutes off.
     package func fields(
         for request: SignableRequest, by keys: AccessKeys?, at seconds: Int64
@@ -106,7 +100,7 @@ package struct RequestSigner: Sendable, Hashable {
         return added
     }
 
-    /// The key that signs on a day: of the secret, but no way back to it.
+    /// The signing key of a day, from which the secret cannot be derived.
     func signingKey(_ secret: String, day: String) throws(StoreError) -> [UInt8] {
         var key = Array("AWS4\(secret)".utf8)
         for part in [day, region, service, "aws4_request"] {
@@ -131,7 +125,7 @@ package struct RequestSigner: Sendable, Hashable {
         return (names.joined(separator: ";"), lines)
     }
 
-    /// Without blanks at the ends, and one where several were.
+    /// Without blanks at the ends, and with single ones inside.
     private static func trimmed(_ value: String) -> String {
         value.split(separator: " ").joined(separator: " ")
     }

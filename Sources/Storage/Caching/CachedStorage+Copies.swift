@@ -1,34 +1,32 @@
 package import Platform
 import Synchronization
 
-// Which copies are there, who keeps them, and what goes.
 extension CachedStorage {
-    /// Whether a copy is there that was compared with its name.
+    /// Whether there is a copy that was compared with its name.
     package func has(_ name: String) -> Bool {
         state.withLock { $0.copies.isProven(name) ?? false }
     }
 
-    /// Keeps copies, whether they are there or still come.
+    /// Keeps copies, whether they exist already or are still to come.
     package func pin(_ names: [String]) -> CacheHold { CacheHold(names, self) }
 
-    /// Keeps copies, if all are there.
     package func pin(allOf names: [String]) -> CacheHold? {
-        // Whether they are is known once they are kept.
+        // Only a pinned copy is certain to stay until it is checked.
         let hold = CacheHold(names, self)
         return state.withLock { $0.copies.hasAll(names) } ? hold : nil
     }
 
-    /// Removes a copy that is not what its name says: it comes anew when it is asked for.
+    /// Removes a copy that does not match its name; the next request fetches it again.
     package func drop(_ name: String) throws(StoreError) { try remove(name) { _ in true } }
 
-    /// Whether a copy is there and is what its name says; what an earlier process has left is compared with it now.
+    /// Whether a copy exists and matches its name; one that an earlier process has left is compared now.
     package func proves(_ file: NamedFile) throws(StoreError) -> Bool {
         guard let isProven = state.withLock({ $0.copies.isProven(file.name) }) else { return false }
         if isProven { return true }
-        // One that is too large or cannot be read is fetched anew like one with other bytes.
+        // One that is too large or cannot be read is fetched again like one with other bytes.
         let found = try? copies.address(of: file.name, limit: file.byteCountMax) { _ in }
         guard found == file.address else {
-            // Another thread may have found that, and had it come anew.
+            // Another thread may have noticed that, and fetched it again.
             try remove(file.name) { $0.isProven(file.name) == false }
             return false
         }
@@ -38,11 +36,10 @@ extension CachedStorage {
 
     // MARK: Room
 
-    /// Removes what is too much, if it may go.
+    /// Removes copies beyond the limit, if they may go.
     package func trim(to limit: Int64? = nil) throws(StoreError) {
         let limit = limit ?? options.byteCount
         for name in state.withLock({ $0.copies.leaving(limit) }) {
-            // Somebody may need it since.
             try remove(name) { $0.mayGo(name) }
         }
     }
@@ -61,7 +58,7 @@ extension CachedStorage {
         if goes { try copies.remove(name) }
     }
 
-    /// Does what changes the disk; makes room once if that is full, and says what is wrong in the owner's words.
+    /// Runs a change of the disk, frees space once if that is full, and throws errors in the owner's words.
     func changing<Value>(
         _ change: () throws(StoreError) -> Value
     ) throws(StoreError) -> Value {
@@ -79,10 +76,10 @@ extension CachedStorage {
 
     // MARK: What is there at the start
 
-    /// Takes what earlier processes have left; nothing goes until it is known what must stay.
+    /// Adopts files that earlier processes have left; nothing goes until it is known what must stay.
     package func begin(with files: [ListedFile]) {
         let tags = notedTags()
-        // The newest are to be used last.
+        // So that the newest count as used last.
         for file in files.sorted(by: { $0.modifiedAt < $1.modifiedAt }) {
             guard let named = options.naming(file.key), named.name == file.key else {
                 takeOver(file.key, tags[file.key])
@@ -95,9 +92,8 @@ extension CachedStorage {
     }
 }
 
-/// Keeps files in a cache as long as it lives: they are being sent, or about to be.
+/// Keeps files in a cache during its lifetime, while they are sent or about to be.
 package final class CacheHold: Sendable {
-    /// Where their copies stand.
     package let names: [String]
     private let cache: CachedStorage
 

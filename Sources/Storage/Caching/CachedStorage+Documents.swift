@@ -1,39 +1,35 @@
 package import Platform
 import Synchronization
 
-/// What is known of a copy of a file that changes.
 struct KeptDocument: Sendable, Hashable {
-    /// The tag of the bytes in the storage below; `nil` if a process ended before it was noted.
+    /// The tag in the storage below; `nil` if a process ended before it was noted.
     var tag: EntityTag?
     var digest: ObjectID
     var byteCount: Int64
 }
 
-/// What a storage says of a file that changes.
 package enum DocumentNews: Sendable {
-    /// What is kept of it, or nothing as before.
+    /// As kept, or missing as before.
     case same
-    /// It is there no more.
     case gone
     case changed([UInt8], EntityTag)
 }
 
-// The files that change: their owner decides which of their bytes are kept, and when.
+// The files that change, whose owner decides which of their bytes are kept, and when.
 extension CachedStorage {
-    /// The keys of the documents that are kept.
     package var documents: [String] { state.withLock { Array($0.documents.keys) } }
 
-    /// The SHA-256 of a document that is kept; `nil` if none is.
+    /// The SHA-256 of a document; `nil` if it is not kept.
     package func digest(of key: String) -> ObjectID? {
         state.withLock { $0.documents[key]?.digest }
     }
 
-    /// The bytes of a document that is kept; `nil` if none is.
+    /// `nil` if the document is not kept.
     package func kept(_ key: String, limit: some BinaryInteger) throws(StoreError) -> [UInt8]? {
         try copies.contents(key, limit: limit)
     }
 
-    /// What the storage below says of a document: no bytes come if they are those that are kept.
+    /// Asks the storage below for a document, whose bytes are sent only if they differ from those kept.
     package func news(of key: String, limit: Int) throws(StoreError) -> DocumentNews {
         let known = state.withLock { $0.documents[key] }
         let request = ReadRequest(unlessTag: known?.tag, byteCountMax: Int64(limit))
@@ -53,14 +49,13 @@ extension CachedStorage {
         }
     }
 
-    /// Keeps the bytes of a document in place of those before, in one step.
+    /// Replaces the kept bytes of a document atomically.
     package func keep(_ key: String, _ bytes: [UInt8], _ tag: EntityTag) throws(StoreError) {
         let body = try StorageBody(bytes)
         _ = try changing { () throws(StoreError) in try copies.put(key, body, .pointer) }
         note(key, KeptDocument(tag: tag, digest: body.address, byteCount: body.byteCount))
     }
 
-    /// Removes a document.
     package func forget(_ key: String) throws(StoreError) {
         try changing { () throws(StoreError) in try copies.remove(key) }
         note(key, nil)
@@ -79,9 +74,9 @@ extension CachedStorage {
 
     private static let tags = "tags"
 
-    /// Believes of what an earlier process has left what that has noted of it; anything else is asked for whole.
+    /// Adopts a document that an earlier process has left, if it matches the notes; any other is fetched whole.
     func takeOver(_ key: String, _ noted: [Substring]?) {
-        // What cannot be read whole is fetched anew.
+        // An incomplete one is fetched again.
         guard let bytes = try? copies.contents(key, limit: 64 << 20),
             let body = try? StorageBody(bytes)
         else { return }
@@ -90,9 +85,8 @@ extension CachedStorage {
         note(key, KeptDocument(tag: tag, digest: body.address, byteCount: body.byteCount))
     }
 
-    /// The digests, keys and tags that were noted, by their keys; nothing if that cannot be read.
     func notedTags() -> [String: [Substring]] {
-        // Derived: without it all is fetched once more.
+        // Derived: without it, everything is fetched once more.
         let bytes = try? copies.fileSystem.contents(
             copies.directory, "\(copies.scratch)/\(Self.tags)", limit: 16 << 20)
         let lines = String(decoding: bytes ?? [], as: UTF8.self).split(separator: "\n")
@@ -100,7 +94,7 @@ extension CachedStorage {
         return Dictionary(rows.map { (String($0[1]), $0) }) { _, last in last }
     }
 
-    /// Notes the tags for the next start, if they have changed: they save some bytes then.
+    /// Notes changed tags for the next start, to save some bytes then.
     package func noteTags() throws(StoreError) {
         let documents = state.withLock { $0.documents }
         guard documents != state.withLock({ $0.noted }) else { return }

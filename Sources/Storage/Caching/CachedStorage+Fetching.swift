@@ -1,22 +1,21 @@
 package import Platform
 import Synchronization
 
-/// Why files are to come.
+/// Why files are fetched.
 package enum FetchDemand: Sendable {
-    /// What changes depends on them: nobody waits twice for one that does not come.
+    /// A change depends on them; nobody waits twice for one that does not come.
     case needed
     /// The storage below is known to have them.
     case listed
-    /// Somebody asks for them: two at a time, and not at all when too many were asked for in vain.
+    /// A client asks for them: two at a time, and none after too many vain requests.
     case asked
 }
 
 extension CachedStorage {
-    /// Has files come that are not there, several at once, and each once, however many wait for it.
-    ///
-    /// - Parameter since: when they were asked for, by the cache's clock: what has failed since then has failed.
-    /// - Throws: why the first of them cannot be had: `.missingFromBucket`; `.tooLarge`, `.network` where the storage is not
-    ///   even asked.
+    /// Fetches missing files in parallel, each once however many wait for it.
+    /// - Parameter since: when they were asked for, by the cache's clock; a failure since then counts.
+    /// - Throws: the first reason why one of them is unavailable: `.missingFromBucket`; `.tooLarge`, `.network` if
+    ///   the storage is not even asked.
     package func fetch(
         _ files: [NamedFile], _ demand: FetchDemand, since: Int64? = nil
     ) throws(StoreError) {
@@ -25,11 +24,11 @@ extension CachedStorage {
             for file in files { try obtain(file, demand, since) }
             return
         }
-        // It is heard of while other files still come.
+        // The first error is thrown while other files still come.
         let first = Mutex<StoreError?>(nil)
         let bell = ThreadBell()
         Parallel.detach {
-            // What it throws is told.
+            // Errors are passed on below.
             try? self.inParallel(files.count) { (index) throws(StoreError) in
                 do throws(StoreError) { try self.obtain(files[index], demand, since) } catch {
                     first.withLock { $0 = $0 ?? error }
@@ -43,7 +42,6 @@ extension CachedStorage {
         if let error = first.withLock({ $0 }) { throw error }
     }
 
-    /// Makes a copy of a file, unless one is there.
     private func obtain(
         _ file: NamedFile, _ demand: FetchDemand, _ since: Int64
     ) throws(StoreError) {
@@ -79,7 +77,7 @@ extension CachedStorage {
     }
 
     private func receive(_ file: NamedFile) throws(StoreError) {
-        // What nobody says the size of comes whole or not at all: never more than the cache may have.
+        // A file of unknown size comes whole or not at all, and is never larger than the cache.
         let limit = file.byteCount ?? min(file.byteCountMax, options.byteCount)
         var byteCount: Int64 = 0
         do throws(StoreError) {

@@ -1,20 +1,18 @@
 package import Platform
 import Synchronization
 
-/// A file of a storage that is named by its bytes, so it never changes.
+/// A file of a storage that is named by its bytes and therefore immutable.
 package struct NamedFile: Sendable, Hashable {
-    /// Where the storage has it.
+    /// Its key in the storage.
     package let key: String
-    /// Where its copy stands, wherever the storage has it.
+    /// The name of its copy, whatever its key.
     package let name: String
     /// The SHA-256 of its bytes.
     package let address: ObjectID
-    /// How many bytes; `nil` if nobody says it.
+    /// `nil` if unknown.
     package let byteCount: Int64?
-    /// The most that it can have.
     package let byteCountMax: Int64
 
-    /// Makes one.
     package init(
         _ key: String, name: String, _ address: ObjectID, byteCount: Int64? = nil,
         byteCountMax: Int64
@@ -23,62 +21,58 @@ package struct NamedFile: Sendable, Hashable {
         (self.byteCount, self.byteCountMax) = (byteCount, byteCountMax)
     }
 
-    /// Equal names, equal bytes.
+    /// Equal names mean equal bytes.
     var tag: EntityTag { EntityTag(address.description) }
 }
 
-/// A storage over another one, whose files it keeps in a directory once they were read.
+/// A storage over another one that keeps files in a directory once they were read.
 ///
-/// Files that are named by their bytes come when they are asked for, each once, however many ask; they are compared with
-/// their names before they have them, and so is what an earlier process has left, before it counts. When there is too much,
-/// what was used longest ago goes first, and nothing that a ``CacheHold`` names. All else is asked of the storage
-/// below each time; of files that change the owner says which of their bytes are kept (``keep(_:_:_:)``).
+/// Files named by their bytes are fetched when they are asked for, each once however many ask. They are compared with
+/// their names before they have them, and copies of an earlier process before they count. Beyond the limit, the least
+/// recently used go first, except those that a ``CacheHold`` names. Everything else is asked of the storage below
+/// each time; for files that change, the owner decides which bytes are kept (``keep(_:_:_:)``).
 ///
-/// Nothing is synced: what a power cut tears is found by its digest. The disk is never touched under the lock that every
-/// look-up takes. Several threads may use it at once.
+/// Nothing is synced: digests reveal what a power cut tears. The disk is never touched under the lock that every
+/// look-up takes. Any thread may use it.
 package final class CachedStorage: ForwardingStorage {
-    /// How a cache is kept.
     package struct Options: Sendable {
-        /// The most bytes of files on the disk; what has to stay counts, and stays.
+        /// The most bytes of files on the disk, including those that must stay.
         package var byteCount: Int64 = 10 << 30
-        /// A file that has kept somebody waiting so long and did not come is asked for beside, in milliseconds.
+        /// After this many milliseconds of waiting, a missing file is requested in the background.
         package var patience: Int64 = 2_000
-        /// Told what an operator should know.
         package var notice: @Sendable (String) -> Void = { _ in }
         /// A clock that never goes back, in milliseconds.
         package var clock: @Sendable () -> Int64 = { SystemClock.milliseconds }
         /// What a key means; `nil` for files that change.
         package var naming: @Sendable (String) -> NamedFile? = { _ in nil }
-        /// Files that are there if anything is: they tell whether the storage below is reached.
+        /// Files that always exist, which tell whether the storage below is reachable.
         package var sentinels: [String] = []
-        /// Says an error of the disk in the words of the cache's owner.
+        /// Rephrases an error of the disk in the words of the cache's owner.
         package var advise: @Sendable (StoreError) -> StoreError = { $0 }
 
-        /// Makes the usual options.
         package init() {}
     }
 
     struct State: Sendable {
         var copies = CopyIndex()
         var documents: [String: KeptDocument] = [:]
-        /// What of them the next start knows.
+        /// The documents whose tags are noted for the next start.
         var noted: [String: KeptDocument] = [:]
-        /// Lets one at a time fetch a file where it is asked for: elsewhere it may not be there.
+        /// Lets one thread at a time fetch a file by its key; under another key it may be missing.
         var fetches: [NamedFile: ThreadGate] = [:]
     }
 
     package let base: any ObjectStorage
-    /// What the storage below does not give.
     package let negatives: NegativeCache
     let copies: DirectoryStorage
     let options: Options
     let state = Mutex(State())
-    /// What is on the disk and what is known of it change together, one after the other.
+    /// Serializes changes of the disk and of what is known of it.
     let turn = ThreadGate(limit: 1)
-    /// So many requests at once are for clients: others are kept for what changes.
+    /// Bounds the clients' requests; others are reserved for changes.
     let clientCount: Int
     let clients: ThreadGate
-    /// So many are for what nobody knows to be there.
+    /// Bounds requests for files that may not exist.
     static let strayCount = 2
     let strays = ThreadGate(limit: strayCount)
 
@@ -100,7 +94,7 @@ package final class CachedStorage: ForwardingStorage {
         // Once more: somebody may have emptied the directory.
         for _ in 0..<2 {
             do throws(StoreError) { try fetch([file], .needed) } catch {
-                // What has other bytes than its name says is not there either.
+                // A file that does not match its name counts as missing.
                 guard error.code == .missingFromBucket else { throw error }
                 return .missing
             }

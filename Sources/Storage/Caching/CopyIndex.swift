@@ -1,36 +1,30 @@
-/// Which copies a cache has, who needs them now, and which go first when room is needed.
-///
-/// A value; what it says of the disk its owner makes true.
+/// A value that says which copies a cache has, who needs them, and which go first; its owner applies it to the disk.
 struct CopyIndex: Sendable {
     private struct Entry: Sendable {
-        /// What it takes on the disk: whole units of 4 KiB.
+        /// Its space on the disk, in whole units of 4 KiB.
         var room: Int64
-        /// Grows from use to use.
         var usedAt: UInt64
         var isProven: Bool
     }
 
-    /// So many entries are about 20 MB of memory; an archive has at most 65,535 files.
+    /// This many entries take about 20 MB of memory; an archive has at most 65,535 files.
     static let fileCountMax = 90_000
 
     private var entries: [String: Entry] = [:]
-    /// How many need a copy now, whether it is there or still comes.
+    /// How many users a copy has, whether it exists or is still to come.
     private var pins: [String: Int] = [:]
     private var clock: UInt64 = 0
-    /// What all files take, in bytes, those that change among them.
+    /// The space of all files, including those that change.
     var room: Int64 = 0
 
     var count: Int { entries.count }
 
-    /// Whether a copy was compared with its name; `nil` if there is none.
     func isProven(_ name: String) -> Bool? { entries[name]?.isProven }
 
-    /// Whether all copies are there, and were compared with their names.
     func hasAll(_ names: [String]) -> Bool {
         names.allSatisfy { entries[$0]?.isProven ?? false }
     }
 
-    /// Takes a copy that has just come, or that an earlier process has left.
     mutating func add(_ name: String, byteCount: Int64, isProven: Bool) {
         remove(name)
         clock += 1
@@ -39,15 +33,14 @@ struct CopyIndex: Sendable {
         room += units * 4096
     }
 
-    /// Notes that a copy is what its name says, unless it has gone since.
+    /// Notes that a copy matches its name, unless it has gone since.
     mutating func prove(_ name: String) { entries[name]?.isProven = true }
 
-    /// Takes a copy that is gone.
     mutating func remove(_ name: String) {
         if let gone = entries.removeValue(forKey: name) { room -= gone.room }
     }
 
-    /// Keeps copies, or ends that with a `change` of -1.
+    /// Pins copies, or unpins them with a `change` of -1.
     mutating func pin(_ names: [String], _ change: Int = 1) {
         clock += 1
         for name in names {
@@ -57,10 +50,9 @@ struct CopyIndex: Sendable {
         }
     }
 
-    /// Whether a copy may go: it is there, and nobody needs it.
     func mayGo(_ name: String) -> Bool { entries[name] != nil && pins[name] == nil }
 
-    /// What has to go so that a tenth of the limit becomes free, used longest ago first.
+    /// The least recently used copies, whose removal brings the cache to nine tenths of the limit.
     func leaving(_ limit: Int64, count limitCount: Int = fileCountMax) -> [String] {
         var (room, count) = (room, count)
         guard room > limit || count > limitCount else { return [] }

@@ -1,24 +1,22 @@
 package import Platform
 import Synchronization
 
-/// What a storage does not give, for as long as that is believed, and what was said of that, each thing once.
+/// What a storage does not provide, for as long as that is believed, and what was reported of it.
 ///
-/// Whoever can ask a server can ask for anything: what is not there is not asked for again for a minute, nor anything that
-/// nobody knows to be there after 64 such requests. A file that kept somebody waiting in vain is asked for beside, until it
-/// is answered. Several threads may use it at once.
+/// Clients can ask a server for anything. A missing file is not requested again for a minute; after 64 vain requests,
+/// only files known to exist are requested. A file that kept somebody waiting in vain is requested in the background
+/// until it is answered. Any thread may use it.
 package final class NegativeCache: Sendable {
     private struct State: Sendable {
-        /// Why files have not come, by their keys.
         var failures: [String: Failure] = [:]
-        /// When files were found missing that nobody knew to be there, the oldest first.
+        /// When unknown files were found missing, oldest first.
         var strays: [Int64] = []
-        /// Those that somebody waited for too long, and that are asked for again: the first two of them now.
+        /// Late files that are requested again in the background, the first two of them now.
         var line: [String] = []
         /// When the last request failed; `nil` if another one was answered since.
         var lostAt: Int64?
-        /// Whether it was said that the storage is not reached.
+        /// Whether it was reported that the storage cannot be reached.
         var isLost = false
-        /// What was said of each part.
         var told: [String: String] = [:]
     }
 
@@ -26,7 +24,7 @@ package final class NegativeCache: Sendable {
         let error: StoreError
         let at: Int64
         var isMissing = false
-        /// Whether somebody waited for it too long: from then on it is asked for beside.
+        /// Whether somebody waited too long for it, so that it is requested in the background.
         var isLate = false
     }
 
@@ -34,11 +32,11 @@ package final class NegativeCache: Sendable {
     private let options: CachedStorage.Options
     private let state = Mutex(State())
 
-    /// How many vain requests a minute may have, for what nobody knows to be there.
+    /// How many vain requests for unknown files are allowed in a minute.
     package static let strayCountMax = 64
-    /// How long it is believed that a file is not there, in milliseconds.
+    /// How long a file is believed to be missing, in milliseconds.
     private static let lifetime: Int64 = 60_000
-    /// So long nobody else has to wait for a storage that has just not answered, in milliseconds.
+    /// How long nobody else waits for a storage that has just not answered, in milliseconds.
     private static let respite: Int64 = 5_000
     private static let countMax = 1_024
     private static let askedAtOnce = 2
@@ -52,18 +50,17 @@ package final class NegativeCache: Sendable {
 
     // MARK: What is not there
 
-    /// Whether a file was found missing a short time ago.
     package func isMissing(_ key: String) -> Bool {
         let known = state.withLock { $0.failures[key] }
         return known.map { $0.isMissing && now - $0.at < Self.lifetime } ?? false
     }
 
-    /// Forgets which files are missing: the storage has changed.
+    /// Forgets which files are missing, as the storage has changed.
     package func forgetMissing() {
         state.withLock { $0.failures = $0.failures.filter { !$0.value.isMissing } }
     }
 
-    /// Why nothing is asked for that nobody knows to be there, for a while: so much was asked for in vain.
+    /// Why no unknown file is requested for a while, after too many vain requests.
     var strayRefusal: StoreError? {
         let strays = state.withLock { $0.strays }
         guard strays.count == Self.strayCountMax, now - strays[0] < Self.lifetime else {
@@ -77,9 +74,7 @@ package final class NegativeCache: Sendable {
 
     // MARK: What does not come
 
-    /// Notes that a file has not come.
-    ///
-    /// - Parameter isMissing: whether it is not there, as far as those know who ask for it.
+    /// - Parameter isMissing: whether the file is missing, as far as the caller can tell.
     package func note(_ error: StoreError, of key: String, isMissing: Bool, isLate: Bool = false) {
         state.withLock { state in
             if state.failures.count >= Self.countMax {
@@ -91,9 +86,8 @@ package final class NegativeCache: Sendable {
         }
     }
 
-    /// Notes that a file has not come for which somebody has asked.
     func note(_ error: StoreError, of key: String, _ demand: FetchDemand) {
-        // What is known to be there is: a refusal may pass.
+        // For a file that is known to exist, a refusal may pass.
         let isMissing =
             error.code == .missingFromBucket || demand == .asked && error.code == .accessDenied
         note(error, of: key, isMissing: isMissing)
@@ -103,12 +97,12 @@ package final class NegativeCache: Sendable {
         if isLost(error) { note(error) }
     }
 
-    /// Why a file has not come after it was asked for; `nil` if nobody has asked the storage since.
+    /// Why a file has not come since it was asked for; `nil` if nobody has asked the storage since.
     func failure(of key: String, since asked: Int64) -> StoreError? {
         state.withLock { $0.failures[key].flatMap { $0.at > asked ? $0.error : nil } }
     }
 
-    /// Asks for a file that is asked for again and again, unless it has kept somebody waiting too long.
+    /// Asks for a file that is needed repeatedly, unless it has kept somebody waiting too long.
     func asking<Value>(
         for key: String, _ ask: () throws(StoreError) -> Value
     ) throws(StoreError) -> Value {
@@ -116,7 +110,7 @@ package final class NegativeCache: Sendable {
         let began = now
         do throws(StoreError) {
             let value = try ask()
-            // Others are worth trying, too; whether the storage is reached, `note` says.
+            // Other files are worth trying, too; whether the storage is reachable is noted separately.
             state.withLock { $0.lostAt = nil }
             return value
         } catch {
@@ -125,7 +119,7 @@ package final class NegativeCache: Sendable {
         }
     }
 
-    /// Why a file need not be waited for now, since it is asked for on another thread; `nil` if it may be.
+    /// Why nobody need wait for a file that another thread requests; `nil` if the caller may ask.
     private func lateFailure(of key: String) -> StoreError? {
         let (failure, isFirst) = state.withLock { state -> (StoreError?, Bool) in
             guard let failure = state.failures[key], failure.isLate else { return (nil, false) }
@@ -144,13 +138,12 @@ package final class NegativeCache: Sendable {
             do throws(StoreError) {
                 _ = try base.get(key, ReadRequest(byteCountMax: 1 << 30)) { _ in }
             } catch {
-                // Anything else is an answer: who asks next learns what it means.
                 if error.isUnanswered { failure = Failure(error: error, at: now, isLate: true) }
             }
             next = state.withLock { state in
                 state.failures[key] = failure
                 state.line.removeAll { $0 == key }
-                // Those before it are asked for already.
+                // Those before it are being requested already.
                 return state.line.dropFirst(Self.askedAtOnce - 1).first
             }
         }
@@ -158,7 +151,7 @@ package final class NegativeCache: Sendable {
 
     // MARK: Whether it is reached
 
-    /// Whether an error means that nothing of the storage can be had, and not only one file: asks for another one.
+    /// Whether an error concerns the whole storage rather than one file; asks for another one.
     package func isLost(_ error: StoreError) -> Bool {
         guard error.mayMeanLoss else { return false }
         if refusal != nil { return true }
@@ -180,8 +173,7 @@ package final class NegativeCache: Sendable {
         return isFresh ? StoreError(.network, "\(base.place) cannot be reached") : nil
     }
 
-    /// Notes whether the storage is reached, and says it when that changes.
-    ///
+    /// Notes whether the storage is reachable, and reports changes.
     /// - Parameter key: a file that has come.
     package func note(_ failure: StoreError?, of key: String? = nil) {
         if let failure, !failure.isUnanswered { return }
@@ -196,12 +188,10 @@ package final class NegativeCache: Sendable {
         options.notice("\(base.place) \(loss ?? "is reached again")")
     }
 
-    /// What follows where something is wrong with the storage.
     package static let goesOn = "what is in the cache goes on being answered"
 
-    /// Says something about a part, once as long as it stays so; `nil`: it is well.
-    ///
-    /// - Parameter error: what is wrong: how an answer fails to come differs from one try to the next.
+    /// Reports the state of a part once for as long as it lasts; `nil` means that it is well.
+    /// - Parameter error: the problem. An unanswered request is identified by its code, as its message varies.
     package func tell(_ sentence: String?, of part: String, _ error: StoreError? = nil) {
         let code = error.flatMap { $0.isUnanswered ? $0.code.description : nil }
         let known = sentence.map { code ?? $0 }
@@ -215,15 +205,15 @@ package final class NegativeCache: Sendable {
 }
 
 extension StoreError.Code {
-    // By its name: that of a target above.
+    // By its name: it belongs to a target above.
     fileprivate static let network = Self("network")
 }
 
 extension StoreError {
-    /// Whether a storage has not answered, so that nothing of it can be had now, perhaps.
+    /// Whether a storage has not answered, so that perhaps nothing of it is available.
     package var isUnanswered: Bool {
         [.network, .bucketAnswer, .noBucket, .credentials].contains(code)
     }
-    /// The same, or that it takes the keys no more.
+    /// The same, or that it accepts the keys no longer.
     package var mayMeanLoss: Bool { isUnanswered || code == .accessDenied }
 }

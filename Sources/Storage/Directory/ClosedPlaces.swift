@@ -1,20 +1,18 @@
 package import Platform
 
-/// What not all can use in a directory who should.
+/// A file or directory that some of its users cannot use.
 package struct ClosedPlace: Sendable {
     /// Below the directory.
     package let path: String
-    /// Its rights and its owner as they were found.
     package let status: FileStatus
-    /// Whether it is closed because it is another user's than the directory.
+    /// Whether it is closed because its owner differs from the directory's.
     package let isForeign: Bool
-    /// Whether it is open now.
     package fileprivate(set) var isOpened = false
-    /// What is in the way.
+    /// Why it could not be opened.
     package fileprivate(set) var obstacle: StoreError?
 }
 
-/// Looks for what not all can use in a directory who should, and opens it.
+/// Finds what some users of a directory cannot use, and opens it.
 package struct ClosedPlaces {
     private let root: Int32
     private let owner: FileStatus
@@ -22,16 +20,15 @@ package struct ClosedPlaces {
     private let opens: Bool
     private let outside: (any FileSystem)?
     private let fileSystem: any FileSystem
-    /// What was found.
     package private(set) var found: [ClosedPlace] = []
 
-    /// Nothing of an origin is deeper (e/N/objects/ab/…): what is, is a stranger's.
+    /// Nothing in an origin is deeper (e/N/objects/ab/…) except a stranger's files.
     private static let depthMax = 5
 
     /// - Parameters:
     ///   - rights: those that all files there should have.
-    ///   - opens: whether they get what they lack.
-    ///   - outside: what root gives back with that is another user's; `nil` for nothing.
+    ///   - opens: whether to add missing rights.
+    ///   - outside: with this, root gives back what is another user's; `nil` to give back nothing.
     package init(
         in root: Int32, _ rights: UInt32, opens: Bool,
         givingBackBy outside: (any FileSystem)? = nil,
@@ -43,8 +40,8 @@ package struct ClosedPlaces {
         self.fileSystem = fileSystem
     }
 
-    /// Looks at a name of the directory, and at what is below it.
-    /// - Parameter isPrivate: whether only who writes there uses it.
+    /// Examines a name of the directory, and what is below it.
+    /// - Parameter isPrivate: whether only writers use it.
     package mutating func look(at name: String, isPrivate: Bool = false) throws(StoreError) {
         try look(root, name, name, isPrivate, 0)
     }
@@ -60,7 +57,7 @@ package struct ClosedPlaces {
             do throws(StoreError) {
                 if opens { place.isOpened = try open(directory, name, there, isForeign, rights) }
             } catch {
-                // Nor may root, without the right to act for others.
+                // Not even root may, without the right to act for others.
                 guard error.code == .permission || error.cause == nil else { throw error }
                 place.obstacle = error
             }
@@ -73,14 +70,12 @@ package struct ClosedPlaces {
                 try look(below.raw, name, "\(path)/\(name)", isPrivate, depth + 1)
             }
         } catch {
-            // Why is noted, or what should be below is missed by name; or it has gone meanwhile.
+            // The reason is noted, or files below will be missed by name; or it has gone in the meantime.
             guard error.isOfOneName || error.code == .notFound else { throw error }
         }
     }
 
-    /// Whether what belongs to another user is of no use to the directory's owner, or to whoever reads there.
-    ///
-    /// Where a group may write, its members' files stand beside each other.
+    /// Whether the directory's owner or readers cannot use another user's file; never if a group may write there.
     private func isClosed(_ there: FileStatus, _ isPrivate: Bool, _ rights: UInt32) -> Bool {
         guard there.owner != owner.owner, !owner.isGroupsPlace else { return false }
         switch there.kind {
@@ -99,8 +94,10 @@ package struct ClosedPlaces {
         return isForeign ? isOurs : isShared
     }
 
-    /// Root gives back what was opened, through no link, and of files those alone that everybody may read, or that hold
-    /// zeros, and that have no other name: the owner may have linked another user's, or moved one here.
+    /// Gives back what root has opened, through no link.
+    ///
+    /// Of files, only those that everybody may read or that hold zeros, and that have no other name: the owner may
+    /// have linked another user's file, or moved one here.
     private func giveBack(
         _ directory: Int32, _ name: String, _ there: FileStatus
     ) throws(StoreError) -> Bool {

@@ -1,10 +1,10 @@
 package import Platform
 import Synchronization
 
-// Many files at once: their bytes first, which one call makes durable, then their names.
+// Many files at once: first their bytes, which one call makes durable, then their names.
 
 extension DirectoryStorage {
-    /// The most that one call makes durable: this much is lost if the process is killed.
+    /// The most that one call makes durable, and that is lost if the process is killed.
     private static let batchCountMax = 16 * 1_024
     private static let batchByteCountMax: Int64 = 512 << 20
 
@@ -40,7 +40,7 @@ extension DirectoryStorage {
         }
     }
 
-    /// Opens each directory once: one call more a file, where files of one directory follow each other.
+    /// Opens each directory once, which is one call more than a file if files of one directory are adjacent.
     package func byteCounts(
         of keys: [String], unless isInterrupted: @escaping @Sendable () -> Bool
     ) throws(StoreError) -> [Int64?] {
@@ -75,24 +75,21 @@ extension DirectoryStorage {
         do throws(StoreError) {
             return try fileSystem.openBeneath(root.raw, path, .directory)
         } catch {
-            // A link, or a file in its place.
             guard error.code == .notFound || error.isNotDirectory else { throw error }
             return nil
         }
     }
 
-    /// Whether the files of a batch are made durable one by one: it has few, or nothing makes all durable at once.
+    /// Whether to sync the files of a batch one by one, as they are few, or there is no barrier.
     private func isDurableEach(_ batch: Range<Int>) -> Bool {
         !hasBarrier || batch.count <= Self.syncedSinglyMax
     }
 
-    /// A file of many that is written, and has no key yet.
     private struct StagedFile: Sendable {
         let index: Int
         let name: String
     }
 
-    /// Writes the bytes of some files aside, on all processors.
     private func stage(
         _ batch: Range<Int>, of files: [OutgoingFile], in aside: Int32,
         _ open: @escaping @Sendable (Int) throws(StoreError) -> Descriptor?
@@ -125,7 +122,7 @@ extension DirectoryStorage {
         return names.withLock { $0 }
     }
 
-    /// Gives files their names; those of one directory follow each other.
+    /// Names files, of which those of one directory are adjacent.
     private func name(
         _ staged: [StagedFile], of files: [OutgoingFile], in aside: Int32,
         _ done: (Int, WriteOutcome) throws(StoreError) -> Void
@@ -149,10 +146,10 @@ extension DirectoryStorage {
         }
     }
 
-    /// Removes what gets no name; what was named already is not there any more.
+    /// Removes unnamed files; named ones are not there any more.
     private func drop(_ staged: [StagedFile], in aside: Int32) {
         for file in staged {
-            // A leftover is nobody's, and is removed with the directory for what is not finished.
+            // A leftover is nobody's, and is removed with the directory for unfinished files.
             try? fileSystem.removeIfPresent(aside, file.name)
         }
     }

@@ -1,7 +1,7 @@
 package import Platform
 import Synchronization
 
-// How files go, and what makes names last.
+// How files are removed, and what makes names durable.
 
 extension DirectoryStorage {
     package func delete(_ keys: [String]) throws(StoreError) -> DeleteOutcome {
@@ -19,9 +19,7 @@ extension DirectoryStorage {
         return outcome
     }
 
-    /// Removes a file; nothing happens if there is none.
-    ///
-    /// Its directory stays: somebody may be about to write there.
+    /// Removes a file if there is one; its directory stays, as somebody may be about to write there.
     package func remove(_ key: String) throws(StoreError) {
         guard try status(of: key) != nil else { return }
         try inDirectory(of: key) { (directory, name) throws(StoreError) in
@@ -30,14 +28,14 @@ extension DirectoryStorage {
         }
     }
 
-    /// Whether one call makes all names durable; else each is when it is given.
+    /// Whether one call makes all names durable; otherwise each is synced when it is given.
     var hasBarrier: Bool { isDurable && fileSystem.canSyncAll }
 
     func sync(_ file: Int32) throws(StoreError) {
         if isDurable { try fileSystem.sync(file) }
     }
 
-    /// Sees to it that the names in the directory of a key are durable: at once, or with the next barrier.
+    /// Makes the names in the directory of a key durable, at once or with the next barrier.
     func settle(_ directory: Int32, of key: String) throws(StoreError) {
         guard hasBarrier else { return try sync(directory) }
         settleLater(key.lastIndex(of: "/").map { String(key[..<$0]) } ?? ".")
@@ -47,8 +45,7 @@ extension DirectoryStorage {
         unsettled.withLock { _ = $0.directories.insert(directory) }
     }
 
-    /// Up to so many files or directories are made durable one by one, rather than the file system with all that others write
-    /// there.
+    /// The most files or directories synced one by one, rather than the whole file system with others' writes.
     static let syncedSinglyMax = 4
 
     package func barrier() throws(StoreError) {

@@ -17,7 +17,7 @@ extension DirectoryStorage {
             files: walk.files, next: hasMore ? walk.files.last?.key : nil, answeredAt: secondsNow())
     }
 
-    /// Everything that stands below the directory for what is not finished.
+    /// Everything below the directory for unfinished files.
     package func unlistedFiles() throws(StoreError) -> [ListedFile] {
         guard let directory = try openIfThere(root.raw, scratch) else { return [] }
         var walk = Walk(prefix: "", after: "", countMax: .max)
@@ -25,17 +25,14 @@ extension DirectoryStorage {
         return walk.files
     }
 
-    /// What is looked for, and what was found of it.
     private struct Walk {
         let prefix: String
         let after: String
         let countMax: Int
         var files: [ListedFile] = []
 
-        /// Whether there is one more than a page has.
         var isFull: Bool { files.count > countMax }
 
-        /// Whether keys that begin so may be wanted.
         func wants(below path: String) -> Bool {
             let mayMatch =
                 path.utf8.starts(with: prefix.utf8) || prefix.utf8.starts(with: path.utf8)
@@ -47,11 +44,11 @@ extension DirectoryStorage {
         }
     }
 
-    /// - Parameter path: that of the directory, with a slash at its end; empty for the root.
+    /// - Parameter path: that of the directory, with a trailing slash; empty for the root.
     private func visit(
         _ directory: Int32, _ path: String, _ walk: inout Walk
     ) throws(StoreError) {
-        // With its slash a directory stands where its keys do: "a.b" before "a/b" before "a0".
+        // With its slash, a directory is sorted like its keys: "a.b" before "a/b" before "a0".
         var names: [String] = []
         try fileSystem.list(directory) { (entry, kind) throws(StoreError) in
             guard RawName.isText(entry) else { return true }
@@ -80,7 +77,7 @@ extension DirectoryStorage {
                     guard error.isOfOneName, passesOver(path + name, error) else { throw error }
                 }
             } else if let status = try fileSystem.status(directory, name), status.kind == .regular {
-                // What somebody renames or deletes meanwhile is listed elsewhere, or not at all.
+                // A file that is renamed or deleted meanwhile is listed elsewhere, or not at all.
                 walk.files.append(
                     ListedFile(
                         key: path + name, byteCount: status.byteCount, tag: EntityTag(status),
@@ -89,9 +86,8 @@ extension DirectoryStorage {
         }
     }
 
-    /// Whether a listing leaves out a directory that cannot be read; of each, that is decided once.
+    /// Whether a listing leaves out an unreadable directory, decided once for each.
     private func passesOver(_ path: String, _ error: StoreError) -> Bool {
-        // Several threads list.
         passedOver.withLock { paths in
             guard !paths.contains(path) else { return true }
             guard rescue.passesOver(path, error) else { return false }
@@ -100,7 +96,7 @@ extension DirectoryStorage {
         }
     }
 
-    /// Whether a key can lead through a directory; however deep it is, what is below others is a stranger's.
+    /// Whether a key can lead through a directory; deeper ones are a stranger's.
     private static func mayHaveKeys(_ path: String, _ name: String) -> Bool {
         path.utf8.count + name.utf8.count + 2 <= keyByteCountMax
     }

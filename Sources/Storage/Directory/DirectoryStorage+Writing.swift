@@ -1,8 +1,6 @@
 package import Platform
 import Synchronization
 
-// How files get their names, and lose them.
-
 extension DirectoryStorage {
     package func put(
         _ key: String, _ body: StorageBody, _ fields: StoredFields, if condition: WriteCondition
@@ -22,7 +20,7 @@ extension DirectoryStorage {
     private func replace(
         _ staged: Staged, in directory: Int32, _ name: String
     ) throws(StoreError) -> Bool {
-        // Who replaces by a tag has looked at what stands there.
+        // Takes turns with replacements by tag, which compare the existing file first.
         let isThere = try fileSystem.status(directory, name) != nil
         let lock = isThere ? try takeTurn() : nil
         defer { withExtendedLifetime(lock) {} }
@@ -54,8 +52,8 @@ extension DirectoryStorage {
         return true
     }
 
-    /// Gives a finished file a name that something has which is no file.
-    /// - Returns: whether it was so; else a file stays as it is.
+    /// Gives a finished file a name that belongs to something other than a file.
+    /// - Returns: whether it did; an existing file stays as it is.
     private func replaceStranger(
         _ staged: Staged, in directory: Int32, _ name: String
     ) throws(StoreError) -> Bool {
@@ -68,7 +66,7 @@ extension DirectoryStorage {
         return true
     }
 
-    /// Gives a finished file a name, and replaces what has it; a directory may be set aside.
+    /// Renames a finished file over whatever has the name; a directory may be set aside.
     func rename(
         _ staged: Staged, to directory: Int32, _ name: String
     ) throws(StoreError) {
@@ -82,8 +80,8 @@ extension DirectoryStorage {
         }
     }
 
-    /// Puts what stands in place of a file among what is not finished: what is in it is somebody's.
-    /// - Returns: whether it may.
+    /// Moves what is in place of a file to the unfinished files, as its content is somebody's.
+    /// - Returns: whether that is allowed.
     private func setAside(_ directory: Int32, _ name: String) throws(StoreError) -> Bool {
         guard let tell = rescue.setAside else { return false }
         let aside = "aside-\(try randomToken())"
@@ -92,13 +90,12 @@ extension DirectoryStorage {
         return true
     }
 
-    /// Writes a file whose bytes come one after the other, whatever stands there.
-    ///
+    /// Writes a file from pieces over whatever is there.
     /// - Parameters:
-    ///   - address: the SHA-256 of the bytes; whatever has another one is not written.
+    ///   - address: the SHA-256 of the bytes; others are not written.
     ///   - fill: passes the bytes on.
-    ///   - settle: called with what gives the finished file its name.
-    /// - Throws: `.damagedObject` if the bytes are other ones; what `fill` and `settle` throw.
+    ///   - settle: gets a closure that names the finished file.
+    /// - Throws: `.damagedObject` if the bytes differ; what `fill` and `settle` throw.
     package func receive(
         _ key: String, _ address: ObjectID,
         from fill: (Sink) throws(StoreError) -> Void,
@@ -120,18 +117,14 @@ extension DirectoryStorage {
         }
     }
 
-    /// Takes bytes, one piece after the other.
     package typealias Sink = (UnsafeRawBufferPointer) throws(StoreError) -> Void
 
     /// A finished file that has no key yet.
     typealias Staged = (directory: Int32, name: String)
-    /// Gives a finished file its name, and says whether it did.
     private typealias Naming = (Staged, _ directory: Int32, _ name: String) throws(StoreError) ->
         Bool
 
-    /// Writes a file aside, and lets `naming` give it its name.
-    ///
-    /// - Returns: `nil` if `naming` did not.
+    /// - Returns: `nil` if `naming` did not name the file.
     private func write(
         _ key: String, staging: (Staged) throws(StoreError) -> EntityTag?, naming: Naming
     ) throws(StoreError) -> WriteOutcome? {
@@ -150,8 +143,8 @@ extension DirectoryStorage {
     ) throws(StoreError) -> WriteOutcome? {
         let aside = try makeDirectory(scratch, in: root.raw)
         let staged = Staged(aside.raw, "put-\(try randomToken())")
-        // What was linked, or not named, is still there; what was renamed is not. What cannot be removed changes nothing
-        // of what was done: it is nobody's, and is removed with the directory for what is not finished.
+        // A linked or unnamed file is still there; a renamed one is not. A file that cannot be removed does not
+        // change the outcome: it is nobody's, and is removed with the directory for unfinished files.
         defer { try? fileSystem.removeIfPresent(staged.directory, staged.name) }
         let tag = try staging(staged)
         let isNamed = try inDirectory(of: key) { (directory, name) throws(StoreError) in
@@ -170,8 +163,8 @@ extension DirectoryStorage {
                 + "between slashes, but '.', '..' and what begins with \(scratch)/")
     }
 
-    /// Writes the bytes of a body, and holds them against its address.
-    /// - Throws: `.damagedObject` if they are other ones; what writing throws.
+    /// Writes the bytes of a body, and compares them with its address.
+    /// - Throws: `.damagedObject` if they differ; what writing throws.
     func stage(
         _ body: StorageBody, as staged: Staged, isDurable: Bool, isTagged: Bool = true
     ) throws(StoreError) -> EntityTag? {
@@ -179,7 +172,7 @@ extension DirectoryStorage {
             (file, digest) throws(StoreError) in
             var source = body
             let isCloned = try clone(body, to: file)
-            // The blocks are shared; whether their bytes are the right ones is not known yet.
+            // The blocks are shared, but their bytes are not verified yet.
             if isCloned {
                 source = StorageBody(file: file, byteCount: body.byteCount, address: body.address)
             }
@@ -197,7 +190,6 @@ extension DirectoryStorage {
         }
     }
 
-    /// Lets `fill` write a file, and holds the bytes that it had digested against their address.
     private func stage(
         _ address: ObjectID, as staged: Staged, isDurable: Bool, isTagged: Bool = true,
         _ fill: (_ file: Int32, _ digest: inout Digester) throws(StoreError) -> Void
@@ -216,8 +208,8 @@ extension DirectoryStorage {
 
     /// Gives a file a time of its own.
     ///
-    /// Two writes within a tick of the kernel's clock have one time, and perhaps one inode: their tags must differ. Of many
-    /// files at once nobody asks for the tags.
+    /// Two writes within a tick of the kernel's clock have one time, and perhaps one inode, but their tags must
+    /// differ. Nobody asks for the tags of a batch.
     private func tag(_ staged: Staged, _ address: ObjectID) throws(StoreError) {
         let second: Int64 = 1_000_000_000
         let seal = 1 + Int64(address.w1 % UInt64(second - 1))
@@ -225,7 +217,7 @@ extension DirectoryStorage {
             staged.directory, staged.name, secondsNow() * second + seal)
     }
 
-    /// Has a new file share the blocks of a body's file, if that is just as long.
+    /// Makes a new file share the blocks of a body's file, if the sizes match.
     /// - Returns: whether it does.
     private func clone(_ body: StorageBody, to file: Int32) throws(StoreError) -> Bool {
         guard case .file(let source) = body.source, body.byteCount > 0,
@@ -237,7 +229,6 @@ extension DirectoryStorage {
         return false
     }
 
-    /// Gives a finished file a name that nothing has, in one step.
     private func link(
         _ staged: Staged, to directory: Int32, _ name: String
     ) throws(StoreError) {
@@ -250,10 +241,8 @@ extension DirectoryStorage {
         }
     }
 
-    /// Lets one process after the other replace files that are there, each for a few calls.
-    ///
-    /// - Throws: `.busy` if another process holds the turn for 10 seconds, or is stopped and has held it for one: whoever
-    ///   waits is told which.
+    /// Lets processes replace existing files in turn, each for a few calls.
+    /// - Throws: `.busy`, with the reason, if another process holds the turn for 10 seconds, or for one while stopped.
     private func takeTurn() throws(StoreError) -> FileLock {
         let aside = try makeDirectory(scratch, in: root.raw)
         let file = try openTurn(in: aside.raw)
@@ -288,7 +277,7 @@ extension DirectoryStorage {
 
     // MARK: Directories
 
-    /// Calls `body` with the directory of a key, made if need be, and the key's last name.
+    /// Calls `body` with the directory of a key, created if need be, and the key's last name.
     func inDirectory<R>(
         of key: String, _ body: (Int32, String) throws(StoreError) -> R
     ) throws(StoreError) -> R {
@@ -309,7 +298,7 @@ extension DirectoryStorage {
         do throws(StoreError) {
             return try fileSystem.openBeneath(root.raw, path, .directory)
         } catch {
-            // What a repair finds in its way is set aside where the directory is made.
+            // A repair sets obstacles aside when it creates the directory.
             guard error.code == .notFound || rescue.mendsDirectories && error.isNotDirectory else {
                 throw error
             }
@@ -317,7 +306,6 @@ extension DirectoryStorage {
         }
     }
 
-    /// - Parameter path: that of the parent.
     func makeDirectory(
         _ name: String, in parent: Int32, _ path: String = "."
     ) throws(StoreError) -> Descriptor {
@@ -325,11 +313,11 @@ extension DirectoryStorage {
             if name != scratch { try fileSystem.share(parent, name, rights) }
             if !hasBarrier { try sync(parent) }
         }
-        // Others who may write here need it, too. Only its owner can, whose next command does.
+        // Other writers need it, too. Only its owner can set the mode, and their next command does.
         if name == scratch, rights & 0o020 != 0 {
             _ = try? fileSystem.share(parent, name, 0o060)
         }
-        // Who was faster may die before it is durable.
+        // A faster process may die before it is durable.
         if hasBarrier, name != scratch { settleLater(path) }
         do throws(StoreError) {
             return try fileSystem.open(parent, name, .directory, mode: 0)

@@ -1,50 +1,45 @@
 package import Platform
 import Synchronization
 
-/// What keeps an origin in a directory of a disk: a key is a path below it.
+/// A storage for an origin in a directory of a disk, below which a key is a path.
 ///
-/// A file is written aside and gets its name in one step, so that readers see the old bytes or the new ones. Nothing is
-/// opened through a symbolic link below the directory. What stands under a key and is no regular file does not count as a
-/// file; a write replaces it, but a directory only if a ``Rescue`` says that it may be set aside. Several processes may
-/// write at once, on one machine or on several that share the disk, as far as its file system locks files (flock(2)) and
-/// links or renames them in one step.
+/// A file is written aside and named atomically, so readers see the old bytes or the new ones. Nothing is opened
+/// through a symbolic link below the directory. Anything other than a regular file under a key does not count as a
+/// file. A write replaces it, but a directory only if a ``Rescue`` lets it be set aside. Several processes may write
+/// at once, on one machine or on several that share the disk, as far as its file system locks files (flock(2)) and
+/// links or renames them atomically.
 ///
-/// A name never stands for bytes that a power cut may take; the name itself is durable after a barrier.
+/// A name never refers to bytes that a power cut may take; the name itself is durable after a barrier.
 ///
-/// Keys are paths of up to 1,024 bytes: a name between two slashes has 1 to 255 bytes and is neither `.` nor `..`. Under
-/// any other key there is nothing, and nothing can be written (`.unsupported`). A key cannot lead through another one's
-/// file. A tag tells which file it is, its size and when it was written: two files with equal bytes have two tags.
-/// Errors are those of the disk: `.permission`, `.outOfSpace`, `.io`.
+/// Keys are paths of up to 1,024 bytes: a name between two slashes has 1 to 255 bytes and is neither `.` nor `..`.
+/// There is nothing under any other key, and nothing can be written (`.unsupported`). A key cannot lead through
+/// another one's file. A tag consists of the file's identity, size and time: two files with equal bytes have two
+/// tags. Errors are those of the disk: `.permission`, `.outOfSpace`, `.io`.
 package final class DirectoryStorage: ObjectStorage {
     /// The directory, as it was named.
     package let place: String
     let fileSystem: any FileSystem
     let root: Descriptor
-    /// A directory for what is not finished: no listing shows it, no key leads into it.
+    /// A directory for unfinished files, which no listing shows and no key leads into.
     let scratch: String
-    /// Rights that all files get, whatever the umask takes.
     let rights: UInt32
-    /// Whether what is written survives a power cut.
     let isDurable: Bool
-    /// What is done where files cannot be written as they should.
     let rescue: Rescue
-    /// What a barrier has to make durable.
+    /// What the next barrier makes durable.
     let unsettled = Mutex(Unsettled())
-    /// What listings leave out.
     let passedOver = Mutex<Set<String>>([])
     /// Whether the file system shares blocks with the files that are read.
     let canClone = Atomic<Bool>(true)
     private let counts = Mutex(StorageFigures())
 
-    /// Opens a directory that is there.
-    ///
+    /// Opens an existing directory.
     /// - Parameters:
     ///   - path: the directory; links on the way to it are followed.
     ///   - root: the same, open; `nil` to open it now.
     ///   - scratch: the name of a directory in it for files that are being written.
     ///   - rights: rights that all files get, whatever the umask takes.
-    ///   - isDurable: whether what is written survives a power cut, with its name after a ``barrier()``.
-    ///   - rescue: what is done where files cannot be written as they should.
+    ///   - isDurable: whether writes survive a power cut, with their names after a ``barrier()``.
+    ///   - rescue: what to do if files cannot be written as they should.
     /// - Throws: `.notFound`; what opening throws.
     package init(
         _ path: String, open root: consuming Descriptor? = nil, scratch: String,
@@ -67,24 +62,22 @@ package final class DirectoryStorage: ObjectStorage {
 
     /// The names that may be lost in a power cut.
     struct Unsettled {
-        /// Directories in which names were given or taken.
+        /// Directories whose names have changed.
         var directories: Set<String> = []
-        /// Whether a listing may have shown names of somebody who has not made them durable, and never will.
+        /// Whether a listing may have shown names that somebody else has not made durable, and never will.
         var isAll = true
     }
 
-    /// What is done where files cannot be written as they should.
     package struct Rescue: Sendable {
-        /// Called with the open directory when the disk is full: makes room, and says whether there was any to be made.
+        /// Called with the open directory when the disk is full; frees space, and returns whether it could.
         package var makeRoom: @Sendable (_ root: Int32) throws(StoreError) -> Bool
-        /// Called with what a directory was renamed to that stood in place of a file; nil if such a directory stays.
+        /// Called with the new name of a directory that was in place of a file; `nil` if such a directory stays.
         package var setAside: (@Sendable (_ key: String, _ name: String) -> Void)?
-        /// Whether what stands in place of a directory is set aside as well: a repair does it.
+        /// Whether obstacles to directories are set aside as well, as in a repair.
         package var mendsDirectories = false
-        /// Called with a directory that cannot be read, and the reason: whether listings leave it out.
+        /// Called with an unreadable directory and the reason; returns whether listings leave it out.
         package var passesOver: @Sendable (_ path: String, StoreError) -> Bool = { _, _ in false }
 
-        /// Makes nothing better.
         package init(
             makeRoom: @escaping @Sendable (_ root: Int32) throws(StoreError) -> Bool = {
                 (_) throws(StoreError) in false
@@ -96,7 +89,6 @@ package final class DirectoryStorage: ObjectStorage {
         }
     }
 
-    /// The directory, open.
     package var directory: Int32 { root.raw }
 
     package var parallelCount: Int { Parallel.workerCount }
@@ -118,10 +110,8 @@ package final class DirectoryStorage: ObjectStorage {
         }
     }
 
-    /// The longest key, in bytes.
     static let keyByteCountMax = 1_024
 
-    /// Whether a key may be a path here.
     func isPath(_ key: String) -> Bool {
         let bytes = key.utf8
         guard bytes.count <= Self.keyByteCountMax, !bytes.contains(0) else { return false }
@@ -134,13 +124,11 @@ package final class DirectoryStorage: ObjectStorage {
 
     // MARK: Reading
 
-    /// An open file, and what it was when it was opened.
     private struct OpenFile: ~Copyable {
         let file: Descriptor
         let status: FileStatus
     }
 
-    /// Opens the file under a key; `nil` if there is none.
     private func open(_ key: String) throws(StoreError) -> OpenFile? {
         guard isPath(key) else { return nil }
         do throws(StoreError) {
@@ -207,7 +195,6 @@ package final class DirectoryStorage: ObjectStorage {
         return try status(of: key).map(StoredFile.init)
     }
 
-    /// What stands under a key, if it is a file.
     func status(of key: String) throws(StoreError) -> FileStatus? {
         guard let file = try open(key) else { return nil }
         return file.status

@@ -1,6 +1,6 @@
 package import Platform
 
-// Files that a web server, or a server of another user, can read, whatever the umask of who writes them.
+// Files that a web server, or a server of another user, can read, whatever the umask of their writer.
 
 extension FileSystem {
     /// Gives a new file rights that the umask has taken.
@@ -10,10 +10,10 @@ extension FileSystem {
         if mode & rights != rights { try setMode(file, mode | rights) }
     }
 
-    /// Gives what has a name the rights that it lacks; directories may be searched by those who may read them.
+    /// Adds missing rights to a name; directories become searchable for those who may read them.
     ///
-    /// A link gets none, and neither does a file that has other names: whose bytes these are is not known.
-    /// - Returns: whether it lacked any.
+    /// Links and files with other names get none, as it is unknown whose bytes these are.
+    /// - Returns: whether any were missing.
     @discardableResult
     package func share(
         _ directory: Int32, _ name: UnsafePointer<CChar>, _ rights: UInt32
@@ -26,11 +26,11 @@ extension FileSystem {
             file = try open(directory, name, access, mode: 0)
         } catch {
             guard error.code == .permission else { throw error }
-            // Closed even to its owner, to whom alone it is opened by its name; links are not followed.
+            // Closed even to its owner, for whom alone it is opened by name; links are not followed.
             try setMode(directory, name, there.mode | (there.kind == .directory ? 0o700 : 0o600))
             file = try open(directory, name, access, mode: 0)
         }
-        // Whoever exchanges it for another one meanwhile gains nothing: it is looked at once more when it is open.
+        // Exchanging it meanwhile gains nothing, because the open file is examined once more.
         guard let mode = try status(file.raw).lacks(rights) else { return false }
         try setMode(file.raw, mode)
         return true
@@ -38,7 +38,7 @@ extension FileSystem {
 }
 
 extension FileStatus {
-    /// The mode with rights that it lacks; `nil` if it has them, or must not get any.
+    /// The mode with missing rights added; `nil` if none are missing, or it must not get any.
     func lacks(_ rights: UInt32) -> UInt32? {
         let wanted: UInt32
         switch kind {

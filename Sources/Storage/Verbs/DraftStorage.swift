@@ -1,21 +1,16 @@
 package import Platform
 import Synchronization
 
-/// A storage as it would be: what is written goes to the memory, and what it stands upon stays as it is.
-///
-/// For whoever says what a command would do. Over nothing it is an empty storage.
+/// A storage for dry runs: writes go to memory, and the storage below, if any, does not change.
 package final class DraftStorage: ObjectStorage {
     package let place: String
     private let base: (any ObjectStorage)?
-    /// The bytes of what was written, and `nil` for what was deleted.
     private let changes = Mutex<[String: [UInt8]?]>([:])
 
-    /// Begins with what stands in `base`.
     package init(over base: any ObjectStorage) {
         (place, self.base) = (base.place, base)
     }
 
-    /// Begins with nothing.
     package init(emptyAt place: String) { (self.place, base) = (place, nil) }
 
     package var identity: String { base?.identity ?? place }
@@ -81,7 +76,7 @@ package final class DraftStorage: ObjectStorage {
         var page =
             try base?.list(request)
             ?? ListPage(files: [], next: nil, answeredAt: secondsNow())
-        // Changes are few; those of a page are between where it begins and where it ends.
+        // Changes are few; those of a page are between its beginning and its end.
         let start = [request.startAfter, request.token].compactMap(\.self).max(by: Self.precedes)
         let changes = changes.withLock { $0 }.filter { (key, _) in
             key.hasPrefix(request.prefix) && start.map { Self.precedes($0, key) } ?? true

@@ -1,8 +1,7 @@
 package import Platform
 
-/// A storage over another one, which does what its own verbs do not.
+/// A storage that forwards the verbs it does not define to another one.
 package protocol ForwardingStorage: ObjectStorage {
-    /// The storage below.
     var base: any ObjectStorage { get }
 }
 

@@ -1,17 +1,14 @@
 package import Platform
 
 extension ObjectStorage {
-    /// Writes a file, whatever stands there.
     package func put(
         _ key: String, _ body: StorageBody, _ fields: StoredFields
     ) throws(StoreError) -> WriteOutcome { try put(key, body, fields, if: .none) }
 
-    /// Creates a file, unless one is there.
     package func putIfAbsent(
         _ key: String, _ body: StorageBody, _ fields: StoredFields
     ) throws(StoreError) -> WriteOutcome { try put(key, body, fields, if: .absent) }
 
-    /// Replaces a file, if it still has that tag.
     package func putIf(
         _ key: String, _ body: StorageBody, _ fields: StoredFields, matching tag: EntityTag,
         _ spelling: TagSpelling
@@ -19,8 +16,7 @@ extension ObjectStorage {
         try put(key, body, fields, if: .matching(tag, spelling))
     }
 
-    /// Reads a file that is small enough for the memory.
-    ///
+    /// Reads a file that fits in memory.
     /// - Returns: the outcome, and the bytes if it is ``ReadOutcome/found(_:)``.
     package func bytes(
         _ key: String, _ request: ReadRequest
@@ -32,7 +28,7 @@ extension ObjectStorage {
         return (outcome, bytes)
     }
 
-    /// The bytes of a file that is small enough for the memory; nil if there is none.
+    /// The bytes of a file that fits in memory; `nil` if there is none.
     /// - Throws: also `.tooLarge` beyond `limit` bytes.
     package func contents(
         _ key: String, limit: some BinaryInteger
@@ -42,7 +38,7 @@ extension ObjectStorage {
         return nil
     }
 
-    /// The address of a file's bytes; nil if there is none.
+    /// The address of a file's bytes; `nil` if there is none.
     /// - Parameter take: gets the bytes, piece by piece.
     package func address(
         of key: String, limit: Int64, _ take: (UnsafeRawBufferPointer) throws(StoreError) -> Void
@@ -56,7 +52,6 @@ extension ObjectStorage {
         return digester.finish { ObjectID(unchecked: $0) }
     }
 
-    /// Calls `body` with each file below a prefix, in the order of keys.
     package func forEachFile(
         below prefix: String, _ body: (ListedFile) throws(StoreError) -> Void
     ) throws(StoreError) {
@@ -67,12 +62,11 @@ extension ObjectStorage {
     }
 
     /// All keys below a prefix, page by page, until `take` returns `false`.
-    ///
     /// - Parameters:
     ///   - countMax: the most keys of a page.
-    ///   - pageCountMax: a listing with more pages has no end.
-    /// - Throws: also `.bucketAnswer` if a page does not lead on: its keys are not after those of the
-    ///   page before, or its token is the same; if there is no key in 1,000 pages, or no end after so many.
+    ///   - pageCountMax: a listing with more pages counts as endless.
+    /// - Throws: also `.bucketAnswer` if a page does not lead on, as its keys are not after those of the page before,
+    ///   or its token is the same; if there is no key in 1,000 pages, or no end after `pageCountMax`.
     package func listAll(
         _ prefix: String, startAfter: String? = nil, countMax: Int = 1_000,
         pageCountMax: Int = 100_000,
@@ -87,8 +81,7 @@ extension ObjectStorage {
 
     /// Calls `body` with each index below `count`, on up to ``parallelCount`` threads.
     ///
-    /// How many requests are really under way, a real bucket decides: 16 at first, half after each
-    /// 503 SlowDown, one more after 100 that succeeded.
+    /// A real bucket limits the requests under way: 16 first, half after a 503 SlowDown, one more after 100 successes.
     /// - Throws: the first error of any call; the other threads then end with their current index.
     package func inParallel(
         _ count: Int, _ body: @escaping @Sendable (Int) throws(StoreError) -> Void

@@ -1,20 +1,19 @@
 package import Platform
 import Synchronization
 
-/// Keys that follow each other: those after one, up to another.
+/// A range of consecutive keys.
 package struct KeySpan: Sendable, Hashable {
-    /// Only keys after this one; nil for the first.
+    /// Only keys after this one; `nil` for the first.
     package var after: String?
-    /// No keys after this one; nil for the last.
+    /// No keys after this one; `nil` for the last.
     package var upTo: String?
 
-    /// Makes a span.
     package init(after: String? = nil, upTo: String? = nil) {
         self.after = after
         self.upTo = upTo
     }
 
-    /// What all its keys begin with: what a store can be asked for.
+    /// The common prefix of its keys, which a store can be asked for.
     fileprivate var prefix: String {
         guard let after, let upTo else { return "" }
         let common = zip(after.utf8, upTo.utf8).prefix { $0 == $1 }.map(\.0)
@@ -30,7 +29,6 @@ package struct KeySpan: Sendable, Hashable {
     }
 }
 
-/// A span that is being listed.
 private struct OpenSpan: Sendable {
     var span: KeySpan
     var turner: PageTurner
@@ -41,10 +39,9 @@ private struct OpenSpan: Sendable {
         turner = PageTurner(request, pageCountMax: 100_000)
     }
 
-    /// Whether there are more pages of it.
     var goesOn: Bool { !turner.isAtEnd && !(turner.last.map(span.ends(before:)) ?? false) }
 
-    /// Cuts what is left in the middle of the places where that may be done; nil if there is none.
+    /// Cuts the rest at the middle one of the places where that is possible; `nil` if there is none.
     mutating func cut(at places: [String]) -> OpenSpan? {
         guard let last = turner.last else { return nil }
         let inside = places.filter {
@@ -59,16 +56,15 @@ private struct OpenSpan: Sendable {
 }
 
 extension ObjectStorage {
-    /// The most spans that are listed at once.
     private static var spanCountMax: Int { 16 }
 
-    /// All keys of spans, from several places at once: up to 16, and to ``parallelCount``.
+    /// All keys of spans, listed in parallel by up to 16 and ``parallelCount`` requests.
     ///
-    /// A span whose first page is not its last is cut in two, and so on. So a listing of few pages takes
-    /// no more requests than ``listAll(_:startAfter:countMax:pageCountMax:_:)``, and a long one up to 16 more.
+    /// A span whose first page is not its last is cut in two, repeatedly. A listing of few pages thus takes no more
+    /// requests than ``listAll(_:startAfter:countMax:pageCountMax:_:)``, and a long one up to 16 more.
     /// - Parameters:
     ///   - spans: no two of them have a key in common.
-    ///   - places: keys, there or not, at which a span may be cut, for the last one that came of it.
+    ///   - places: keys, existing or not, at which a span may be cut, given the last one listed.
     ///   - take: gets keys on the caller's thread, each once, those of a span in order.
     /// - Throws: as ``listAll(_:startAfter:countMax:pageCountMax:_:)``; what `take` throws.
     package func list(
@@ -86,8 +82,6 @@ extension ObjectStorage {
         }
     }
 
-    /// Lists the next page of each span.
-    /// - Returns: the spans that have more.
     private func turnPages(
         of open: [OpenSpan], _ take: ([ListedFile]) throws(StoreError) -> Void
     ) throws(StoreError) -> [OpenSpan] {

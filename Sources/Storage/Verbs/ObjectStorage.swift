@@ -3,51 +3,49 @@ import Synchronization
 
 /// A place in an S3-compatible bucket: everything below one prefix.
 ///
-/// The seam between the protocol of origins in buckets (the log, publishing, pruning) and the
-/// requests that carry it. `S3Storage` is the real one; tests have one in memory. Keys are relative to
-/// the prefix: `log/0000000001.json`. They are never encoded by the caller.
+/// The seam between the protocol of origins in buckets (the log, publishing, pruning) and the requests that carry it.
+/// `S3Storage` is the real one; tests have one in memory. Keys are relative to the prefix: `log/0000000001.json`.
+/// They are never encoded by the caller.
 ///
-/// All verbs block their thread until the outcome is known or given up, and may be called from many
-/// threads at once. A real bucket repeats a request (full jitter, 0.5 to 30 s, what `Retry-After`
-/// asks) up to eight times in a row; only then a write is *unknown* and a read throws `.network`.
+/// All verbs block their thread until the outcome is known or given up, and may be called from many threads at once.
+/// A real bucket repeats a request (full jitter, 0.5 to 30 s, and `Retry-After`) up to eight times in a row; only
+/// then a write is *unknown* and a read throws `.network`.
 ///
 /// Every verb throws:
-/// - `.accessDenied` if the keys, or the bucket's rights, do not allow it. A missing key is refused,
-///   too, for those who may not list: where 403 means 404, the caller says so.
+/// - `.accessDenied` if the keys, or the bucket's rights, do not allow it. Callers without the right to list are also
+///   refused a missing key; if 403 means 404, the caller says so.
 /// - `.noBucket` if there is no such bucket, `.outOfSpace` if a quota or the disk is full.
 /// - `.credentials` if there are no keys to sign with, or they cannot be renewed.
 /// - `.bucketAnswer` if the answer is not one of S3, or over a limit.
-/// - `.network` if a read got no answer, or no try of a write was ever sent, so that the store is as it
-///   was; for other writes see ``WriteOutcome/unknown(_:)``.
+/// - `.network` if a read got no answer, or no try of a write was ever sent, so that the store is unchanged; for
+///   other writes see ``WriteOutcome/unknown(_:)``.
 /// - `.interrupted` if the caller stopped everything. A write under way then is unknown.
 ///
 /// No message holds a secret key or a session token, and of an access key only its ends.
 package protocol ObjectStorage: Sendable {
-    /// Where it is: for messages.
+    /// Where it is, for messages.
     var place: String { get }
 
-    /// What tells it from others, however it was named.
+    /// Identifies it, however it was named.
     var identity: String { get }
 
-    /// How many verbs are worth calling at once; 1 where order matters, as in tests.
+    /// How many verbs are worth calling at once; 1 if order matters, as in tests.
     var parallelCount: Int { get }
 
-    /// What has been done so far.
     var figures: StorageFigures { get }
 
-    /// Whether it is a directory of a disk: looking and reading cost next to nothing, a listing shows all that is there, no
-    /// deletion comes true late, all conditions hold, with quoted tags, and times are those of this machine.
+    /// Whether it is a directory of a disk, which is cheap to look at and read.
     ///
-    /// Of anything else none of this is known, and its answers tell the time.
+    /// Its listings are then complete, deletions are never late, all conditions hold, with quoted tags, and times are
+    /// those of this machine. Otherwise none of this is known, and answers tell the time.
     var isOnDisk: Bool { get }
 
-    /// Where files can be made before they are written; nil if the storage is elsewhere.
+    /// Where files can be made before they are written; `nil` if the storage is elsewhere.
     var work: WorkDirectory? { get }
 
     /// Reads a file, or a range of it, and passes its bytes on as they come.
-    ///
-    /// - Parameter take: called with the bytes in order, none of them twice, even if a connection
-    ///   breaks in between. What it throws ends the request and is thrown.
+    /// - Parameter take: called with the bytes in order, none of them twice, even if a connection breaks in between.
+    ///   What it throws ends the request and is thrown.
     /// - Returns: ``ReadOutcome/found(_:)`` after the last byte.
     /// - Throws: also `.tooLarge` if there are more bytes than `request.byteCountMax`.
     func get(
@@ -55,35 +53,34 @@ package protocol ObjectStorage: Sendable {
         _ take: (UnsafeRawBufferPointer) throws(StoreError) -> Void
     ) throws(StoreError) -> ReadOutcome
 
-    /// Whether a file is there, without its bytes; nil if it is not.
+    /// Describes a file without reading it; `nil` if it is missing.
     func head(_ key: String) throws(StoreError) -> StoredFile?
 
-    /// The sizes of files, in the order of their keys; nil for what is not there.
+    /// The sizes of files, in the order of their keys; `nil` for a missing one.
     /// - Parameter isInterrupted: asked on any thread; ends the call with `.interrupted`.
     func byteCounts(
         of keys: [String], unless isInterrupted: @escaping @Sendable () -> Bool
     ) throws(StoreError) -> [Int64?]
 
-    /// Writes a file in one step, if the condition holds.
+    /// Writes a file atomically, if the condition holds.
     ///
-    /// The address goes along, so that the store refuses other bytes, as S3 does. Whether it really does is
-    /// not tried: who reads verifies. A body of more than 64 MiB goes in parts if there is no condition, and the size is
-    /// looked at afterwards.
+    /// The address is sent along, so that the store refuses other bytes, as S3 does; that is not tested, since
+    /// readers verify. Without a condition, a body of more than 64 MiB goes in parts, and its size is checked.
     ///
-    /// ``WriteOutcome/conditionFailed`` and ``WriteOutcome/conflict`` do not say whose file is there: it may be this very
-    /// call's, by an earlier try. Without a condition the outcome is neither.
+    /// ``WriteOutcome/conditionFailed`` and ``WriteOutcome/conflict`` do not say whose file is there: it may be this
+    /// very call's, by an earlier try. Without a condition the outcome is neither.
     /// - Throws: also `.damagedObject` if the body's bytes do not have its address.
     func put(
         _ key: String, _ body: StorageBody, _ fields: StoredFields, if condition: WriteCondition
     ) throws(StoreError) -> WriteOutcome
 
-    /// Writes many files, several at once, each whatever stands there.
+    /// Writes many files in parallel, each over whatever is there.
     ///
-    /// Where names can be given apart from bytes, all bytes are made durable by one call before the first file gets its name.
+    /// If names can be given apart from bytes, one call makes all bytes durable before the first file gets its name.
     /// - Parameters:
     ///   - open: opens the bytes of a file, on any thread; `nil` leaves it out.
     ///   - done: told of each outcome, on any thread.
-    /// - Throws: also what `open` and `done` throw; files that `done` was told of stand.
+    /// - Throws: also what `open` and `done` throw; files of which `done` was told stay.
     func putAll(
         _ files: [OutgoingFile],
         open: @escaping @Sendable (Int) throws(StoreError) -> Descriptor?,
@@ -92,24 +89,21 @@ package protocol ObjectStorage: Sendable {
 
     /// One page of the keys below a prefix, in the order of their UTF-8 bytes.
     ///
-    /// A hint, never a proof: a store may show late what was written, or what was deleted.
+    /// A hint, never a proof: a store may show writes and deletions late.
     func list(_ request: ListRequest) throws(StoreError) -> ListPage
 
-    /// Deletes up to 1,000 files; a missing one counts as deleted.
-    ///
-    /// One request where the store has DeleteObjects, else one for each.
+    /// Deletes up to 1,000 files, by one request if the store has DeleteObjects; a missing one counts as deleted.
     func delete(_ keys: [String]) throws(StoreError) -> DeleteOutcome
 
-    /// Uploads in parts that were begun and have not ended, up to 1,000; nil if the store does not tell.
+    /// Unfinished uploads in parts, up to 1,000; `nil` if the store does not tell.
     func openUploads() throws(StoreError) -> OpenUploads?
 
-    /// Ends an upload in parts: what was sent of it goes. One that is not there any more counts as ended.
+    /// Ends an upload in parts and frees what was sent of it; a missing one counts as ended.
     func abort(_ upload: OpenUpload) throws(StoreError)
 
-    /// Makes durable what was written or deleted before, so that no power cut undoes it and keeps what comes after.
+    /// Makes earlier writes and deletions durable, so that no power cut undoes them and keeps later ones.
     ///
-    /// A disk is synced, once for however many files; a store on a network has nothing to do, since it only answers for
-    /// what is durable.
+    /// A disk is synced, once for however many files. A store on a network only acknowledges what is durable.
     func barrier() throws(StoreError)
 }
 
@@ -144,18 +138,13 @@ extension ObjectStorage {
     }
 }
 
-/// A file to be written whose bytes are those of a file on this machine.
+/// A file to be written from a file on this machine.
 package struct OutgoingFile: Sendable {
-    /// Where it is written.
     package let key: String
-    /// The SHA-256 of its bytes.
     package let address: ObjectID
-    /// How many bytes.
     package let byteCount: Int64
-    /// What it is stored with.
     package let fields: StoredFields
 
-    /// Makes one.
     package init(_ key: String, _ address: ObjectID, byteCount: Int64, _ fields: StoredFields) {
         self.key = key
         self.address = address
@@ -170,58 +159,50 @@ package struct OutgoingFile: Sendable {
 
 /// What must hold for a file to be written.
 package enum WriteCondition: Sendable, Hashable {
-    /// Whatever stands there is replaced.
+    /// Whatever is there is replaced.
     case none
-    /// Nothing is there (`If-None-Match: *`).
+    /// There is no file (`If-None-Match: *`).
     case absent
-    /// The file still has that tag (`If-Match`); one that is not there has none.
+    /// The file still has that tag (`If-Match`); a missing file has none.
     case matching(EntityTag, TagSpelling)
 }
 
-/// How a write ended.
 package enum WriteOutcome: Sendable, Hashable {
-    /// The bytes stand under the key, with this tag; nil for one of many files on a disk, whose tags nobody asks for.
+    /// The bytes are under the key, with this tag; `nil` for a batch on a disk, whose tags nobody asks for.
     case stored(EntityTag?)
-    /// The condition did not hold (412): something is there, or it has another tag.
+    /// The condition did not hold (412): there is a file, or it has another tag.
     case conditionFailed
     /// Another write was under way (409): look what is there.
     case conflict
     /// The store does not know this condition (501).
     case unsupported
-    /// Nobody knows whether it was written, or will be.
-    ///
-    /// No answer came, or one that decides nothing; the write may come true at any later time.
+    /// Nobody knows whether it was written: there was no answer that decides, and it may take effect at any later time.
     case unknown(UnknownWrite)
 
-    /// Whether the bytes are known to stand under the key.
+    /// Whether the bytes are known to be under the key.
     package var isStored: Bool { if case .stored = self { true } else { false } }
 }
 
-/// Why nobody knows the outcome of a write.
 package struct UnknownWrite: Sendable, Hashable, CustomStringConvertible {
-    /// What came last: a sentence for people.
+    /// A sentence for people about what came last.
     package var description: String
-    /// The refusal that came after an undecided try; nil if no answer came at all.
+    /// The refusal that came after an undecided try; `nil` if no answer came at all.
     package var refusal: StoreError.Code?
 
-    /// Makes a reason.
     package init(_ description: String, refusal: StoreError.Code? = nil) {
         self.description = description
         self.refusal = refusal
     }
 }
 
-/// What a bucket has done: requests at the network, not verbs.
+/// Counts requests to a bucket, not verbs.
 package struct StorageFigures: Sendable, Hashable {
-    /// All requests, those that were repeated among them.
+    /// Includes repeated requests.
     package var requestCount = 0
-    /// Requests that repeated one that had failed.
     package var retryCount = 0
-    /// Bytes of bodies that were sent, those of repeated requests among them.
+    /// The size of sent bodies, including those of repeated requests.
     package var sentByteCount: Int64 = 0
-    /// Bytes of bodies that came.
     package var receivedByteCount: Int64 = 0
 
-    /// Makes figures of nothing.
     package init() {}
 }

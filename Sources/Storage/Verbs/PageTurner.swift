@@ -1,15 +1,13 @@
 import Platform
 
-/// Turns the pages of a listing, one after the other, and sees to it that they lead on.
+/// Turns the pages of a listing, and checks that each leads on.
 struct PageTurner: Sendable {
     private var request: ListRequest
     private let pageCountMax: Int
     private var pageCount = 0
     private var emptyCount = 0
     private var next: String?
-    /// The last key that came.
     private(set) var last: String?
-    /// Whether there is no further page.
     private(set) var isAtEnd = false
 
     init(_ request: ListRequest, pageCountMax: Int) {
@@ -17,11 +15,10 @@ struct PageTurner: Sendable {
         self.pageCountMax = pageCountMax
     }
 
-    /// The next page.
     /// - Throws: what listing throws; `.bucketAnswer` if the pages do not lead on.
     mutating func turn(in bucket: some ObjectStorage) throws(StoreError) -> ListPage {
         if let next {
-            // Pages without keys may follow each other, but not by the same token, and not for ever.
+            // Pages without keys may follow each other, but not by the same token, and not endlessly.
             guard next != request.token, emptyCount < 1_000, pageCount < pageCountMax else {
                 throw endless(bucket)
             }

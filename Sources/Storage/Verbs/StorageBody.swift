@@ -1,39 +1,32 @@
 package import Platform
 
-/// The bytes of a write: in memory or in a file, with their address.
+/// The bytes of a write, in memory or in a file, with their address.
 ///
-/// The address is signed as the payload's digest, for the store to refuse other bytes.
+/// The address is signed as the payload's digest, so that the store can refuse other bytes.
 package struct StorageBody: Sendable {
-    /// Where the bytes are.
     enum Source: Sendable {
         case bytes([UInt8])
         case file(Int32)
     }
 
     let source: Source
-    /// The SHA-256 of the bytes.
     package let address: ObjectID
-    /// How many bytes.
     package let byteCount: Int64
 
-    /// Bytes in memory; their address is computed.
     package init(_ bytes: [UInt8]) throws(StoreError) {
         var digester = try Digester(.sha256)
         bytes.withUnsafeBytes { digester.update($0) }
         self.init(bytes, address: digester.finish { ObjectID(unchecked: $0) })
     }
 
-    /// Bytes in memory, whose address is known.
     package init(_ bytes: [UInt8], address: ObjectID) {
         source = .bytes(bytes)
         self.address = address
         byteCount = Int64(bytes.count)
     }
 
-    /// The first `byteCount` bytes of an open file.
-    ///
-    /// - Parameter descriptor: stays open, and the file as it is, until the verb returns. It is read
-    ///   at offsets: its position does not matter and does not move.
+    /// The first `byteCount` bytes of an open file, read at offsets: its position does not matter and does not move.
+    /// - Parameter descriptor: must stay open, and the file unchanged, until the verb returns.
     package init(file descriptor: Int32, byteCount: Int64, address: ObjectID) {
         source = .file(descriptor)
         self.address = address
@@ -41,7 +34,6 @@ package struct StorageBody: Sendable {
     }
 
     /// Reads up to `buffer.count` bytes at an offset; 0 at the end.
-    ///
     /// - Throws: what reading the file throws; `.damagedObject` if it has become shorter.
     package func read(
         into buffer: UnsafeMutableRawBufferPointer, at offset: Int64,
@@ -85,29 +77,26 @@ package struct StorageBody: Sendable {
 
 /// The header fields that a file is stored and served with.
 ///
-/// No encoding, no metadata of users, no access list, no storage class: the bucket's defaults count.
+/// There are no encodings, user metadata, access lists or storage classes: the bucket's defaults count.
 package struct StoredFields: Sendable, Hashable {
-    /// The value of `Content-Type`.
     package var contentType: String
-    /// The value of `Cache-Control`.
     package var cacheControl: String
 
-    /// Makes fields.
     package init(contentType: String, cacheControl: String) {
         self.contentType = contentType
         self.cacheControl = cacheControl
     }
 
-    /// Bytes named by their address: they never change.
+    /// Immutable bytes named by their address.
     package static let object = StoredFields(
         contentType: "application/octet-stream", cacheControl: immutable)
-    /// JSON that never changes: manifests, places, versions of the trust.
+    /// Immutable JSON: manifests, places, versions of the trust.
     package static let document = StoredFields(
         contentType: "application/json", cacheControl: immutable)
     /// Copies that are overwritten: pointers, `channels.json`, `origin.json`.
     package static let pointer = StoredFields(
         contentType: "application/json", cacheControl: "no-cache")
-    /// Entries of the log, and scratch: nobody but publishers reads them.
+    /// Entries of the log, and scratch, which only publishers read.
     package static let logEntry = StoredFields(
         contentType: "application/json", cacheControl: "private, no-store")
 
