@@ -62,7 +62,6 @@ extension VersionStore {
         return BootReport(Begun(kind: .joined, version: name, token: try randomToken()))
     }
 
-    /// A request for a process that ends, or that judges.
     func startRequest(
         _ strikes: Int, showing canShow: @escaping StartRequest.Showing = { _ in true }
     ) throws(StoreError) -> StartRequest {
@@ -104,7 +103,6 @@ extension VersionStore {
         }
     }
 
-    /// Makes a start, and tells what became of it.
     package func begin(_ request: StartRequest) throws(StoreError) -> Begun {
         var request = request
         let waiting = try prepareWaiting(for: request)
@@ -112,8 +110,8 @@ extension VersionStore {
         let begun = try changeLifecycle { (lifecycle) throws(StoreError) -> Begun in
             let begun = try lifecycle.begin(request, self)
             if try !isUsable(begun.version, lifecycle) {
-                // Building the tree tells what is wrong with the manifest. A whole version that is banned
-                // is shown all the same: there is nothing else.
+                // Building the tree reports what is wrong with the manifest. A whole version that is banned is shown
+                // all the same: there is nothing else.
                 guard try row(of: begun.version).isComplete else {
                     throw try incomplete(begun.version)
                 }
@@ -128,16 +126,16 @@ extension VersionStore {
             note(.switched(version: begun.version, from: before))
         }
         note(.booted(version: begun.version))
-        // Whoever shows the directory gets it, whatever is wrong with it.
+        // The app gets the shown directory, whatever is wrong with it.
         if begun.switchedFrom != nil, begun.version != waiting?.version {
             try mendShownTree(of: begun.version)
         }
         return begun
     }
 
-    /// Goes back to the newest known good version, else to what was current before, else to the embedded
-    /// one, and bans the current.
-    /// - Parameter reason: why; of more than 1,000 bytes only the beginning is kept, with a notice.
+    /// Rolls back to the newest known good version, else to the previously current one, else to the embedded one, and
+    /// bans the current version.
+    /// - Parameter reason: truncated to 1,000 bytes, with a notice.
     /// - Throws: `.nothingToRollBackTo`.
     public func rollback(
         reason: String = "rolled back by request"
@@ -151,13 +149,13 @@ extension VersionStore {
         return (current: left.current, from: left.from)
     }
 
-    /// Ends a start that is neither confirmed nor left: what another process has decided meanwhile stands.
+    /// Rolls back from a start that was not confirmed; a decision made meanwhile by another process stands.
     ///
     /// - Parameters:
     ///   - strikes: how many starts of one content may fail.
     ///   - canShow: whether a version has a page to start with.
-    /// - Returns: what was left because of that; `nil` if nothing was.
-    /// - Throws: `.nothingToRollBackTo` for one that nobody has confirmed in time.
+    /// - Returns: what was rolled back; `nil` if nothing was.
+    /// - Throws: `.nothingToRollBackTo` for a version that was not confirmed in time.
     @discardableResult
     package func leave(
         _ departure: Departure, strikes: Int = Lifecycle.usualStrikes,
@@ -172,7 +170,7 @@ extension VersionStore {
         return left
     }
 
-    // Going back matters more than the end of the reason.
+    // Rolling back matters more than the end of the reason.
     private func bounded(_ reason: String) -> String {
         let bounded = Lifecycle.bounded(reason)
         if bounded.utf8.count < reason.utf8.count {
@@ -204,12 +202,12 @@ extension VersionStore: StartableVersions {
         try store.versionRow(version)?.content
     }
 
-    /// Whether a version can be shown: registered, complete, not banned, and with its tree or a manifest
-    /// from which to make one.
+    /// Whether a version can be shown: registered, complete, not banned, and with its tree or a manifest to build one
+    /// from.
     package func isUsable(_ name: String, _ lifecycle: Lifecycle) throws(StoreError) -> Bool {
         do throws(StoreError) {
             guard let row = try store.versionRow(name) else {
-                // One whose manifest the disk did not give when the index was made is not gone.
+                // A version whose manifest could not be read when the index was made is not gone.
                 if try hasManifest(name) { _ = try manifest(of: name) }
                 return false
             }

@@ -1,7 +1,5 @@
-// Why a version cannot be retired, and what to do about it.
-
 extension Lifecycle {
-    /// Why a version cannot be retired.
+    /// The reasons why a version cannot be retired.
     ///
     /// The raw value is the reason as a sentence's end.
     enum Need: String, CaseIterable {
@@ -13,7 +11,7 @@ extension Lifecycle {
         case lastKnownGood = "it is the last known good version"
     }
 
-    /// Why a version cannot be retired; `nil` if it can, as far as names tell.
+    /// Why a version cannot be retired; `nil` if it can, judging by names alone.
     func need(of version: String) -> Need? {
         if current == version { return .current }
         if pending == version { return .pending }
@@ -24,7 +22,7 @@ extension Lifecycle {
         return nil
     }
 
-    /// What ends the need of a version.
+    /// How to end the need of a version.
     func advice(on need: Need, of version: String) -> String {
         switch need {
         case .current: "activate another one first"
@@ -39,7 +37,7 @@ extension Lifecycle {
         }
     }
 
-    /// Any confirmation ends the trials for which there is a way back.
+    /// Any confirmation ends the trials that have a version to roll back to.
     ///
     /// A rollback would go to a known good version, which may be this one.
     private var adviceOnTrial: String {

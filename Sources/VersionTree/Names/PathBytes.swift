@@ -57,10 +57,9 @@ extension UnsafeBufferPointer<UInt8> {
 }
 
 extension Range<Int> {
-    /// The position of what is sought in a sorted row, found by bisection.
+    /// The position of an element in a sorted row, found by bisection.
     ///
-    /// - Parameter order: zero at the position, negative if what is sought stands before one, positive
-    ///   if it stands after.
+    /// - Parameter order: zero if the element is at a position, negative if it precedes that, positive if it follows.
     func bisected(_ order: (Int) -> Int) -> Int? {
         let place = firstPosition { order($0) > 0 }
         return place < upperBound && order(place) == 0 ? place : nil

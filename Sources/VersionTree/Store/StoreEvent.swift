@@ -1,11 +1,11 @@
 package import CASStore
 package import StrictJSON
 
-/// Something that happened to a store, as its event log remembers it: a name, and what is said of it.
+/// An event of a store, as its event log records it.
 ///
-/// No content, no paths of content, no secrets: the log is made to be sent to somebody.
+/// Contains no content, no paths of content and no secrets: the log is made to be sent to others.
 package struct StoreEvent: Sendable, Hashable {
-    /// What happened, for programs.
+    /// The kind of event, for programs.
     package let name: String
     /// The fields in the log, in the order of their keys; absent ones are left out.
     package let members: [JSONValue.Member]
@@ -28,7 +28,7 @@ package struct StoreEvent: Sendable, Hashable {
     package func number(_ key: String) -> Int64? { self[key]?.asInt64 }
 }
 
-// What the verbs of a store do.
+// The events of a store's verbs.
 extension StoreEvent {
     /// A directory was imported.
     package static func added(
@@ -48,25 +48,22 @@ extension StoreEvent {
         StoreEvent("switch", ["version": .text(version), "from": .text(from)])
     }
 
-    /// A version waits for the next start.
     package static func pending(version: String) -> StoreEvent {
         StoreEvent("pending", of: version)
     }
 
-    /// A version no longer waits.
+    /// A version is no longer pending.
     package static func withdrawn(version: String) -> StoreEvent {
         StoreEvent("withdraw", of: version)
     }
 
-    /// The app starts.
     package static func booted(version: String) -> StoreEvent { StoreEvent("boot", of: version) }
 
-    /// A version was vouched for.
     package static func confirmed(version: String) -> StoreEvent {
         StoreEvent("confirm", of: version)
     }
 
-    /// A version was left for one that is known good.
+    /// A version was rolled back to a known good one.
     package static func rolledBack(version: String, from: String, reason: String) -> StoreEvent {
         StoreEvent(
             "rollback",
@@ -90,18 +87,16 @@ extension StoreEvent {
         StoreEvent("forgive", of: version)
     }
 
-    /// A version was forgotten.
     package static func retired(version: String, references: Int) -> StoreEvent {
         StoreEvent(
             "retire", ["version": .text(version), "references": .integer(Int64(references))])
     }
 
-    /// What nothing references was deleted.
     package static func collected(objects: Int, bytes: Int64) -> StoreEvent {
         StoreEvent("collect", ["objects": .integer(Int64(objects)), "bytes": .integer(bytes)])
     }
 
-    /// A check of the store found something: how many of each kind.
+    /// A check of the store found something; `kinds` counts the findings of each kind.
     package static func found(kinds: [String: Int], repaired: Int) -> StoreEvent {
         StoreEvent(
             "found",
@@ -123,7 +118,7 @@ extension StoreEvent {
             ])
     }
 
-    /// Something failed; of a store, if no origin did.
+    /// An operation failed, of the store unless an origin failed.
     package static func failed(
         deed: String, code: String, isOfStore: Bool, message: String
     ) -> StoreEvent {
@@ -135,27 +130,27 @@ extension StoreEvent {
             ])
     }
 
-    /// A service worker showed a page of another version than the server's, or one that tells none.
+    /// A service worker showed a page of another version than the server's, or one that names none.
     package static func stalePage(version: String, shown: String?) -> StoreEvent {
         StoreEvent("stalePage", ["version": .text(version), "from": .text(shown)])
     }
 
-    /// The deed that fails if an object cannot be shown.
+    /// The operation that fails if an object cannot be shown.
     package static let showing = "show"
 }
 
 extension VersionStore {
-    /// The same store, with an observer that learns what its verbs have done, after they have done it.
+    /// The same store with an observer, which is told what its verbs have done.
     ///
-    /// The thread that called the verb calls it, outside every lock. It cannot object: what it learns has happened and is
-    /// durable.
+    /// It runs on the thread that called the verb, outside every lock, after the change is durable, so it cannot
+    /// object.
     package func observed(by observer: @escaping @Sendable (StoreEvent) -> Void) -> VersionStore {
         VersionStore(store, observer: observer, limits: limits)
     }
 
     package func note(_ event: StoreEvent) { observer?(event) }
 
-    /// Tells the store's observer that an object could not be shown.
+    /// Reports to the store's observer that an object could not be shown.
     package func noteDamage(_ failure: StoreError) {
         note(
             .failed(

@@ -1,8 +1,8 @@
 import CASStore
 
-/// What should be in each directory of a tree, found by name.
+/// The expected content of each directory of a tree, found by name.
 ///
-/// Names are compared as bytes: two names that Unicode holds equal are two names here.
+/// Names are compared as bytes, so two names that Unicode holds equal differ here.
 struct ExpectedTree: Sendable {
     let plan: TreePlan
     // Directories grouped by their parent, and where each group begins.
@@ -33,7 +33,6 @@ struct ExpectedTree: Sendable {
         }
     }
 
-    /// Whether a directory with this name should be in a directory.
     func hasDirectory(_ name: UnsafeBufferPointer<UInt8>, in directory: Int) -> Bool {
         let group = Int(starts[directory])..<Int(starts[directory + 1])
         let found = group.bisected { position in
@@ -42,7 +41,7 @@ struct ExpectedTree: Sendable {
         return found != nil
     }
 
-    /// The directories were met in the order of whole paths, in which a slash follows the name.
+    /// Directories are sorted by whole paths, in which a slash follows the name.
     private static func compareAsDirectories(
         _ left: UnsafeBufferPointer<UInt8>, _ right: UnsafeBufferPointer<UInt8>
     ) -> Int {

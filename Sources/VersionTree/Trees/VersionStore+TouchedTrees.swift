@@ -2,13 +2,13 @@ import CASStore
 
 // Trees whose files are not what their manifests say.
 //
-// A tree shares its files with the objects. So when an object whose bytes were wrong is written anew, every tree that
-// showed it has the old file, and goes on showing it until it is built again.
+// A tree shares its files with the objects. When a damaged object is rewritten, every tree that showed it keeps the
+// old file until it is built again.
 
 extension VersionStore {
-    /// Builds the trees again that show what an object was before a writer wrote it anew.
+    /// Builds the trees again that show an object as it was before a writer rewrote it.
     ///
-    /// What cannot be built is said, and is no failure of the writer's.
+    /// A tree that cannot be built is reported, and is not the writer's failure.
     func rebuildHealedTrees() throws(StoreError) {
         let healed = store.takeHealed()
         guard !healed.isEmpty else { return }
@@ -31,9 +31,9 @@ extension VersionStore {
         return touched
     }
 
-    /// Whether the tree of a version shows what its manifest says, or can be built so; changes nothing.
+    /// Whether the tree of a version shows what its manifest says, or can be rebuilt so; changes nothing.
     ///
-    /// Whoever is interrupted goes back without a look.
+    /// An interrupted caller gets `true` without a check, so that it can roll back.
     func canShowRightBytes(of name: String) throws(StoreError) -> Bool {
         do throws(StoreError) {
             guard try isMaterialized(name), let manifest = try shownManifest(of: name),
@@ -47,7 +47,7 @@ extension VersionStore {
         }
     }
 
-    /// The same for what is shown whatever happens: what stays wrong is said.
+    /// Mends a tree that is shown in any case; what stays wrong is reported.
     func mendShownTree(of name: String) throws(StoreError) {
         do throws(StoreError) {
             try mendTree(of: name)
@@ -59,10 +59,11 @@ extension VersionStore {
         }
     }
 
-    /// How much of the shown tree a look at it reads: files that have lost their seal.
+    /// How many bytes of the shown tree, in files that have lost their seal, a quick check reads.
     private static let glanceByteCountMax: Int64 = 32 << 20
 
-    /// Finds a file of the current version's tree, or of what waits, that is not what its manifest says, by a look at each.
+    /// Finds, by examining each file once, one in the current or pending version's tree that is not what its manifest
+    /// says.
     func checkShownTrees() throws(StoreError) -> [Finding] {
         // A damaged lifecycle has a finding of its own.
         guard let lifecycle = try? lifecycle() else { return [] }
@@ -79,7 +80,7 @@ extension VersionStore {
     private func checkShownTree(
         of name: String, _ role: String
     ) throws(StoreError) -> [Finding] {
-        // A tree that is not there has a finding of its own.
+        // A missing tree has a finding of its own.
         guard try isMaterialized(name) else { return [] }
         do throws(StoreError) {
             guard let manifest = try shownManifest(of: name),

@@ -1,19 +1,17 @@
 package import CASStore
 
-/// Who uses how much inside one version: a directory with everything below it, or a type of file.
+/// The usage within one version of a directory with everything below it, or of a type of file.
 package struct PathUsage: Sendable, Hashable {
-    /// The directory's path, empty for the whole tree; or the extension in lower case, empty for
-    /// files without one.
+    /// The directory's path, empty for the whole tree; or the extension in lower case, empty for files without one.
     package var name: String
-    /// How many files.
     package var files = 0
-    /// The sum of their sizes.
+    /// The sum of the file sizes.
     package var apparentBytes: Int64 = 0
-    /// Of this, what no other version has, each object once.
+    /// The part that no other version has, each object once.
     package var uniqueBytes: Int64 = 0
-    /// Of this, what other versions have too, each object once.
+    /// The part that other versions have too, each object once.
     package var sharedBytes: Int64 = 0
-    /// Of this, what the store lacks, each object once.
+    /// The part that is missing in the store, each object once.
     package var missingBytes: Int64 = 0
 }
 
@@ -26,10 +24,10 @@ package enum PathGrouping: String, Sendable, CaseIterable {
 }
 
 extension VersionStore {
-    /// What the directories or the types of files of a version use, largest first.
+    /// The usage of the directories or file types of a version, largest first.
     ///
-    /// An object that is shown in two directories counts once in each, and once in each directory
-    /// above both. Costs what the version shows.
+    /// An object that is shown in two directories counts once in each, and once in each directory above both. Costs
+    /// what the version shows.
     /// - Throws: `.noVersion`; `.badManifest`.
     package func usage(
         of name: String, by grouping: PathGrouping
@@ -60,7 +58,7 @@ extension VersionStore {
     }
 }
 
-/// The groups of a version's files, and what has been counted for each.
+/// The groups of a version's files, with their totals.
 private struct PathGroups {
     private(set) var usages: [PathUsage] = []
     /// A group's parent: the parent of its directory.
