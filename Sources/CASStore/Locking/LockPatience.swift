@@ -1,7 +1,7 @@
-/// How long one operation waits for locks, in all of its waits together.
+/// Limits all lock waits of one operation together.
 ///
-/// A store's options limit one wait. An operation that somebody waits for (a page, a signal) cannot afford
-/// several, one after the other.
+/// A store's options limit one wait. An operation with someone waiting (a page, a signal) cannot afford several in a
+/// row.
 package struct LockPatience: Sendable {
     @TaskLocal static var current: LockPatience?
 
@@ -35,6 +35,6 @@ package struct LockPatience: Sendable {
         return try result.get()
     }
 
-    /// Whether the operation waits for nothing any more.
+    /// Whether the operation no longer waits for locks.
     var isOver: Bool { isGivenUp() || SuspendingClock.now >= end }
 }

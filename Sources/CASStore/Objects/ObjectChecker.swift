@@ -1,8 +1,6 @@
 import Synchronization
 
-/// A worker's hasher and buffer, for reading whole files.
-///
-/// One per thread.
+/// A hasher and buffer for reading whole files; one per thread.
 package struct ObjectChecker: ~Copyable {
     private var hasher: ObjectHasher
     private var fingerprinter: Fingerprinter
@@ -23,8 +21,7 @@ package struct ObjectChecker: ~Copyable {
 
     deinit { buffer.deallocate() }
 
-    /// The address, fingerprint and size of an open file; if the file cannot be read to its end, what was read
-    /// is forgotten.
+    /// The address, fingerprint and size of an open file; after a read error the state is reset.
     package mutating func hash(
         _ file: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> StoredObject {
@@ -66,7 +63,6 @@ package struct ObjectChecker: ~Copyable {
         return (fingerprinter.finish(), offset)
     }
 
-    /// The address and fingerprint of bytes in memory.
     package mutating func hash(
         _ bytes: UnsafeRawBufferPointer
     ) -> (address: ObjectID, fingerprint: Fingerprint) {
@@ -92,7 +88,7 @@ final class ReadPace: Sendable {
         self.check = check
     }
 
-    /// Notes that bytes were read, and waits until more may be.
+    /// Counts bytes read, and waits until more may be.
     func spend(_ count: Int) throws(StoreError) {
         var wait = limit.withLock { limit in
             limit.fill(at: milliseconds())

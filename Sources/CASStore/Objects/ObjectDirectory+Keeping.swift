@@ -1,8 +1,8 @@
-// Something in a wrong place among the objects may be the last copy of an object: it is kept before it goes.
+// A misplaced file among the objects may be the last copy of an object, so it is kept before it goes.
 
 extension ObjectDirectory {
-    /// Keeps in quarantine what stands wrongly at a path inside `objects/` and is about to be removed or replaced,
-    /// unless its bytes are those of a sound object.
+    /// Keeps what is wrongly at a path inside `objects/`, and about to be removed or replaced, in quarantine, unless
+    /// its bytes are those of an intact object.
     ///
     /// A file keeps its name as well, so that it can still be replaced in one step; a directory is moved. Durable,
     /// because what the caller does next may reach the disk first.
@@ -28,7 +28,8 @@ extension ObjectDirectory {
         try fileSystem.sync(quarantine)
     }
 
-    /// The name in quarantine for a file; `nil` if it need not be kept: an object has its bytes, or they are lost.
+    /// The name in quarantine for a file; `nil` if it need not be kept, since an object has its bytes or they are
+    /// lost.
     private func nameToKeep(
         _ path: String, _ checker: inout ObjectChecker
     ) throws(StoreError) -> String? {
@@ -38,16 +39,16 @@ extension ObjectDirectory {
             else { return nil }
             content = try checker.hash(file.raw, fileSystem).address
         } catch {
-            // Another user, or another day, may read it.
+            // It may be readable for another user or later.
             guard error.code == .permission || error.code == .io else { throw error }
             return try StoreLayout.aside("unread")
         }
         return try isSound(content, checker: &checker) ? nil : quarantineName(content)
     }
 
-    /// A free name in quarantine for what stood in place of an object, or has its bytes.
+    /// A free name in quarantine for what was in place of an object, or has its bytes.
     ///
-    /// It replaces nothing that is there: that may be the last copy of something else.
+    /// Replaces nothing there, since that may be the last copy of something else.
     func quarantineName(_ address: ObjectID) throws(StoreError) -> String {
         let name = address.description
         guard try fileSystem.status(directories.quarantine.raw, name) != nil else { return name }
@@ -56,8 +57,8 @@ extension ObjectDirectory {
 }
 
 extension StoreLayout {
-    /// The address that a name in quarantine begins with: `<address>`, or `<address>.<token>` beside that; `nil` if
-    /// it was no object's.
+    /// The address that a name in quarantine begins with (`<address>`, or `<address>.<token>` beside that); `nil` for
+    /// other names.
     static func quarantinedAddress(_ name: String) -> ObjectID? {
         if let address = ObjectID(name) { return address }
         let bytes = name.utf8

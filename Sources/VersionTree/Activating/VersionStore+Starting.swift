@@ -1,18 +1,18 @@
 public import CASStore
 
-/// What a boot decided.
+/// The decision of a boot.
 public struct BootReport: Sendable, Hashable {
-    /// What to start.
+    /// The version to start.
     public var version: String
-    /// What the confirmation must present.
+    /// The token that the confirmation must present.
     public var token: String
-    /// The version that was left because nobody had confirmed it.
+    /// The version that was rolled back because it was never confirmed.
     public var rolledBackFrom: String?
-    /// Whether that version is banned now.
+    /// Whether ``rolledBackFrom`` is banned now.
     public var isBanned = false
-    /// Whether that version waits for another start; `false` if another one was already waiting.
+    /// Whether ``rolledBackFrom`` waits for another start; `false` if another version was already pending.
     public var isWaiting = false
-    /// Why that version was left.
+    /// Why ``rolledBackFrom`` was rolled back.
     public var reason: String?
 
     package init(_ begun: Begun) {
@@ -25,17 +25,17 @@ public struct BootReport: Sendable, Hashable {
     }
 }
 
-// Starts in a store: the pure transitions, under the lock of the lifecycle.
+// Starts in a store: pure transitions, applied under the lifecycle lock.
 extension VersionStore {
-    /// The app starts.
+    /// Decides which version the app starts.
     ///
-    /// Counts the attempt durably before making it, switches to a pending version, and leaves one that
-    /// started before and was never confirmed: the first time, that version waits, and the boot after this
-    /// one starts it once more; the second time, it is banned. A start that another living process watches
-    /// is left to that process: the report then has the token of that start.
+    /// Counts the attempt durably before making it, switches to a pending version, and rolls back from one that
+    /// started but was never confirmed. After its first failure that version is pending and the boot after this one
+    /// tries it again; after the second it is banned. A start that another living process watches is left to that
+    /// process: the report then has the token of that start.
     ///
-    /// A known good version needs no second confirmation: the user may have closed the app early. A
-    /// version with nothing to go back to is tried again.
+    /// A known good version needs no second confirmation, since the user may have closed the app early. A version
+    /// with nothing to roll back to is tried again.
     /// - Parameter strikes: how many starts of one content may fail.
     /// - Throws: `.noVersion` if there is nothing to start.
     public func boot(strikes: Int = Lifecycle.usualStrikes) throws(StoreError) -> BootReport {
@@ -51,10 +51,11 @@ extension VersionStore {
         return BootReport(begun)
     }
 
-    /// What the link `current` shows, for a start that nobody can count while the lifecycle cannot be read.
+    /// The version that the link `current` shows, for a start that cannot be counted because the lifecycle is
+    /// unreadable.
     ///
     /// Its token confirms nothing.
-    /// - Returns: `nil` if that is nothing, or is not whole.
+    /// - Returns: `nil` if the link shows no version, or one that is not whole.
     package func uncountedBoot() throws(StoreError) -> BootReport? {
         guard let name = try lifecycleOfLink().current,
             try store.versionRow(name)?.isComplete == true, try isMaterialized(name)
@@ -68,17 +69,17 @@ extension VersionStore {
         StartRequest(
             token: try randomToken(), time: secondsNow(), system: try fileSystem.systemBoot(),
             strikes: strikes,
-            // Nobody goes back to wrong bytes while there is something else.
+            // Do not roll back to wrong bytes while there is something else.
             canShow: { (name) throws(StoreError) in
                 guard try canShow(name) else { return false }
                 return try self.canShowRightBytes(of: name)
             })
     }
 
-    /// Builds the tree of what waits, and mends it.
+    /// Builds and mends the tree of the pending version.
     ///
-    /// - Returns: the version, and whether it is fit to be shown: if not, it waits on until it is mended, and what is
-    ///   current starts. `nil` if nothing waits that could start.
+    /// - Returns: the version and whether it can be shown; if not, it stays pending until mended and the current
+    ///   version starts. `nil` if no pending version could start.
     private func prepareWaiting(
         for request: StartRequest
     ) throws(StoreError) -> (version: String, isFit: Bool)? {
@@ -94,7 +95,7 @@ extension VersionStore {
             return (pending, true)
         } catch {
             if [.interrupted, .locked].contains(error.code) { throw error }
-            // Nothing mends that but somebody who adds it again, so it does not wait for it.
+            // Only adding the version again repairs this, so do not wait for it.
             if error.code == .badManifest { return nil }
             store.options.notice(
                 "version \(pending) waits on, since it cannot be shown as its manifest says, and version \(current) stays: "
