@@ -15,7 +15,7 @@ struct Reader {
         known = (command?.options ?? []) + program.options
     }
 
-    /// - Parameter words: where the words of the command stand, or nil if it was left out.
+    /// - Parameter words: the position of the command's words; nil if it was left out.
     mutating func read(words: Range<Int>?) throws(UsageError) -> Request {
         var optionsEnded = false
         while index < arguments.count {
@@ -63,7 +63,7 @@ struct Reader {
         given[option.name, default: []].append(value)
     }
 
-    /// Takes the next argument, whatever it is, except an option, which was hardly meant as a value.
+    /// Takes the next argument, unless it is a known option, which was hardly meant as a value.
     ///
     /// Other words that begin with a hyphen are values, so that a script may pass any token.
     private mutating func nextValue(of option: Option) throws(UsageError) -> String {

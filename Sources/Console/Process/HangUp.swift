@@ -6,9 +6,10 @@ import Synchronization
     import Darwin
 #endif
 
-/// How often SIGHUP has come: to a server that no terminal controls it says that its log has been moved away.
+/// Counts SIGHUP, which tells a server without a terminal that its log has been moved away.
 ///
-/// logrotate(8) and its relatives send it. To all others it says that their terminal has gone, and ends them, as ever.
+/// logrotate(8) and similar programs send it. To all others it says that their terminal has gone, and ends them as
+/// usual.
 package enum HangUp {
     private static let signalCount = Atomic<Int>(0)
 

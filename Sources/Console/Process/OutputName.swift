@@ -1,6 +1,6 @@
 package import Platform
 
-/// With what root writes in an open directory, which has this path.
+/// Returns the file system through which root writes in an open directory, given with its path.
 package typealias OwnersAsking = (Int32, String) throws(StoreError) -> any FileSystem
 
 /// A name to write at.
@@ -9,7 +9,7 @@ package typealias OwnersAsking = (Int32, String) throws(StoreError) -> any FileS
 final class OutputName {
     /// In full, for messages.
     let path: String
-    /// From ``directory``.
+    /// Relative to ``directory``.
     let name: String
     let directory: Int32
     let system: any FileSystem
@@ -44,7 +44,7 @@ final class OutputName {
         }
         self.name = name.isEmpty ? "." : name
         directory = opened.raw
-        // Whoever has made a link has root follow it as that user.
+        // Root follows a link as its maker.
         let isTyped = start == POSIXFileSystem.workingDirectory
         if try isTyped ? true : system.status(start).owner == 0 {
             self.system = try owners(opened.raw, path)
@@ -64,10 +64,10 @@ final class OutputName {
 
     func link() throws(StoreError) -> String? { try system.symbolicLink(directory, name) }
 
-    /// Refuses what belongs to somebody else, in a directory where everybody makes names and nobody takes another's.
+    /// Refuses another user's file in a directory where all may create names and only owners remove them.
     ///
-    /// As Linux refuses it to whoever opens such a link, or makes such a file (proc_sys_fs(5), protected_symlinks,
-    /// protected_regular, protected_fifos): links are followed by name here, so no system call would meet one.
+    /// Linux refuses to open such a link, or to create such a file (proc_sys_fs(5), protected_symlinks,
+    /// protected_regular, protected_fifos), but links are followed by name here, so no system call would meet one.
     func refuseStrangers(_ status: FileStatus) throws(StoreError) {
         guard status.owner != effectiveUser() else { return }
         let above = Console.directory(of: name)

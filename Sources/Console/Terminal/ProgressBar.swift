@@ -2,8 +2,8 @@ import Synchronization
 
 /// Progress of long work, drawn on the terminal at most ten times a second.
 ///
-/// Any thread may call; a call costs a few nanoseconds when nothing is drawn. `finish` removes the
-/// bar, and so does the last reference to it.
+/// Any thread may call; a call costs a few nanoseconds when nothing is drawn. `finish` removes the bar, and so does
+/// the last reference to it.
 package final class ProgressBar: Sendable {
     private let deed: String
     private let unit: ProgressUnit
@@ -34,10 +34,9 @@ package final class ProgressBar: Sendable {
         if !isFinished.load(ordering: .relaxed) { statusLine?.clear() }
     }
 
-    /// How much is done.
     var done: Int { doneCount.load(ordering: .relaxed) }
 
-    /// Notes how much is done by now, and the total if it is known by now.
+    /// Sets how much is done and, once known, the total.
     ///
     /// Reports that overtake each other move the bar back and forth; the last one sets it right.
     package func report(_ done: some BinaryInteger, of total: (some BinaryInteger)? = Int?.none) {
@@ -46,7 +45,7 @@ package final class ProgressBar: Sendable {
         drawIfDue()
     }
 
-    /// Removes the bar; what is counted afterwards is not drawn.
+    /// Removes the bar; later reports are not drawn.
     package func finish() {
         isFinished.store(true, ordering: .relaxed)
         statusLine?.clear()

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The last line of a terminal, which a progress bar draws over and over.
+/// The last line of a terminal, which a progress bar redraws.
 ///
 /// Clear it before anything else is printed on the terminal. Any thread may call.
 final class StatusLine: Sendable {
@@ -15,12 +15,11 @@ final class StatusLine: Sendable {
         self.sink = sink
     }
 
-    /// Makes the status line of a terminal.
     convenience init(descriptor: Int32) {
         self.init(
             columns: { System.columnCount(of: descriptor) ?? 80 },
             sink: { text in
-                // A bar that cannot be drawn is no reason to fail, and nobody could be told.
+                // A bar that cannot be drawn is no reason to fail, and there is no one to tell.
                 try? System.write(Array(text.utf8)[...], to: descriptor)
             })
     }
@@ -35,7 +34,6 @@ final class StatusLine: Sendable {
         }
     }
 
-    /// Removes the line, if one is drawn.
     func clear() {
         isDrawn.withLock { isDrawn in
             if isDrawn { sink("\r\u{1B}[K") }
