@@ -1,8 +1,8 @@
 extension LockHolder {
-    /// The process that listens on a TCP port of this machine; `nil` if it cannot be told.
+    /// The process that listens on a TCP port of this machine; `nil` if unknown.
     ///
-    /// Linux lists sockets by inode in /proc/net/tcp (proc_pid_net(5)), and each process's in /proc/PID/fd, which only its
-    /// user and root may read.
+    /// Linux lists sockets by inode in /proc/net/tcp (proc_pid_net(5)), and each process's in /proc/PID/fd, which
+    /// only its user and root may read.
     package static func listening(on port: UInt16) -> LockHolder? {
         let sockets = ["tcp", "tcp6"].flatMap {
             Self.sockets(listeningOn: port, in: text("/proc/net/\($0)", limit: 4 << 20))
@@ -24,7 +24,7 @@ extension LockHolder {
         return nil
     }
 
-    // What cannot be read, another user's process or a system without /proc, is not named.
+    // Another user's process, or one on a system without /proc, is not named.
 
     private static func names(_ directory: String) -> [String] {
         let system = POSIXFileSystem()
@@ -42,8 +42,8 @@ extension LockHolder {
         (try? POSIXFileSystem().symbolicLink(POSIXFileSystem.workingDirectory, link)) ?? nil
     }
 
-    /// The inodes of listening sockets, by a text of /proc/net:
-    /// `0: 0100007F:1F90 00000000:0000 0A … 1000 0 <inode> …`, addresses and ports in hexadecimal digits.
+    /// The inodes of listening sockets, by a text of /proc/net: `0: 0100007F:1F90 00000000:0000 0A … 1000 0 <inode>
+    /// …`, addresses and ports in hexadecimal digits.
     static func sockets(listeningOn port: UInt16, in table: String) -> [String] {
         table.split(separator: "\n").compactMap { line in
             let fields = line.split(separator: " ")

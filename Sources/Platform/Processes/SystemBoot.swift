@@ -3,7 +3,7 @@
 #endif
 
 extension FileSystem {
-    /// A name for the time since the system started; `nil` if the system has none.
+    /// Identifies the current boot of the system; `nil` if the system has no such name.
     ///
     /// On Linux the boot id of random(4), on Apple's systems the boot session.
     package func systemBoot() throws(StoreError) -> String? {

@@ -1,4 +1,4 @@
-/// The field that tells when a server wants the next request (RFC 9110, section 10.2.3).
+/// The Retry-After field (RFC 9110, section 10.2.3).
 package enum RetryAfter {
     /// How long to wait: seconds, or the time until a date; nil if it is neither.
     ///
