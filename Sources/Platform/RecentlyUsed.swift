@@ -53,7 +53,6 @@ package struct RecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable
     }
 
     /// Keeps a value, unless it alone costs more than the limit and no such value is kept.
-    ///
     /// - Returns: the evicted values: releasing them may take long, and should not be done under a lock.
     @discardableResult
     package mutating func insert(_ key: Key, _ value: Value, cost: Int) -> [Value] {

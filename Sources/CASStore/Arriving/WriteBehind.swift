@@ -60,7 +60,6 @@ final class WriteBehind {
     deinit { endWork() }
 
     /// Takes a content whose bytes are verified.
-    ///
     /// - Throws: why an earlier content could not be staged. All unstaged contents stay here, and are tried again
     ///   with the next.
     func add(_ bytes: [UInt8], as name: String) throws(StoreError) {

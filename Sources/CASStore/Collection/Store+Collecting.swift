@@ -153,7 +153,6 @@ extension Store {
     }
 
     /// Files named by an address, directly in a directory.
-    ///
     /// - Parameter addressOf: parses a name; `nil` for other files.
     func leftovers(
         in directory: Int32, _ reason: CollectionPlan.Reason,

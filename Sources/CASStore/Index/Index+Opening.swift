@@ -132,7 +132,6 @@ extension Index {
     }
 
     /// The result of SQLite's integrity check; `nil` if it finds nothing.
-    ///
     /// - Parameter quickly: check every page, but do not look every row up in every index (sqlite.org/pragma.html,
     ///   quick_check), for a caller that reads all rows by their index.
     func integrityProblem(

@@ -28,7 +28,6 @@ extension Index {
     }
 
     /// Compares the index with the stamp, inside a transaction; returns the generation.
-    ///
     /// - Parameter writing: whether this transaction excludes other writers.
     /// - Throws: `.index` if the index is older than the stamp, or if another process was killed while it changed the
     ///   index, because then the file that this process has open is torn.

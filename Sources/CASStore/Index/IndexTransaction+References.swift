@@ -27,7 +27,6 @@ package struct WriterKnowledge: Sendable {
 
 extension IndexTransaction {
     /// Inserts a version row with its references and counts them, in the caller's transaction.
-    ///
     /// - Parameters:
     ///   - stored: what the writer knows about the object at a position of the manifest. The index answers for the
     ///     others.
@@ -166,7 +165,6 @@ extension IndexTransaction {
     }
 
     /// Removes a version row and its counts.
-    ///
     /// - Throws: `.index` if its edges are not those that were counted: otherwise objects that other versions name
     ///   would become garbage.
     func removeVersion(id: Int64) throws(StoreError) {

@@ -74,7 +74,6 @@ extension IndexTransaction {
     /// never deleted.
     ///
     /// The cost depends on the objects and their neighbours, not on what else the store holds.
-    ///
     /// - Throws: `.index`; then the index is made again from the manifests.
     func refuseNamed(_ ids: [Int64]) throws(StoreError) {
         let counts = try statement(

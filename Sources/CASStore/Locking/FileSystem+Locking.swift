@@ -72,7 +72,6 @@ extension FileSystem {
     }
 
     /// Takes a lock (flock(2)), waiting for its holder as long as `options` allow.
-    ///
     /// - Throws: `.locked` when the time is over; `.interrupted` if the caller asked to stop meanwhile.
     package func waitForLock(
         _ file: Int32, exclusive: Bool, _ options: StoreOptions

@@ -22,7 +22,6 @@ extension ObjectDirectory {
     }
 
     /// Seals a file whose bytes are those of an object.
-    ///
     /// - Parameter time: nanoseconds since 1970 when it was written; its second stays.
     package func seal(
         _ directory: Int32, _ name: UnsafePointer<CChar>, as address: ObjectID, at time: Int64
@@ -54,7 +53,6 @@ extension ObjectDirectory {
     }
 
     /// Whether an object's file, or its executable copy, has the object's bytes, judged by its seal or by reading it.
-    ///
     /// - Returns: `nil` if there is none.
     package func isRight(
         _ address: ObjectID, byteCount: Int64, executable: Bool = false

@@ -243,7 +243,6 @@ extension Store {
     }
 
     /// Runs work that frees space; on a full disk it runs with the reserve released.
-    ///
     /// - Parameter mayRepeat: whether it may run once more: a used-up quota is noticed only where a call fails
     ///   (EDQUOT; statvfs(3) shows the whole disk).
     package func withReserve<R>(

@@ -20,7 +20,6 @@ extension Store {
     }
 
     /// Finds out where the store is now, with one call for each of its directories.
-    ///
     /// - Parameter path: where it was.
     package func place(at path: String) throws(StoreError) -> Place {
         // Not every file system counts a directory's links, but none says 0 for a directory that exists.
@@ -77,7 +76,6 @@ extension Store {
     ///
     /// Directories go only while they are empty, first those in which a writer begins. What another process has begun
     /// meanwhile stays, and the next open recreates the missing parts.
-    ///
     /// - Parameters:
     ///   - isUnfinished: whether it was never completed: one that another process has completed since stays.
     ///   - withRoot: whether its directory goes, too.

@@ -65,7 +65,6 @@ extension Store {
     }
 
     /// Up to `limit` addresses of objects on disk that begin with digits, sorted.
-    ///
     /// - Parameter digits: up to 64 lower-case hex digits; anything else matches nothing.
     package func addresses(
         beginningWith digits: String, limit: Int

@@ -194,7 +194,6 @@ public final class Store: Sendable {
     // MARK: Free space
 
     /// Throws `.outOfSpace` unless `byteCount` more bytes leave the reserve free, and the disk can hold another file.
-    ///
     /// - Parameters:
     ///   - byteCount: how many are about to be written.
     ///   - isAll: whether these are all that the caller needs; otherwise the message omits the number.

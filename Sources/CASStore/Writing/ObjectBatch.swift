@@ -27,7 +27,6 @@ package final class ObjectBatch: Sendable {
     }
 
     /// Reads an open file to its end and stages its bytes, unless the object exists already.
-    ///
     /// - Parameters:
     ///   - file: a regular file, opened for reading.
     ///   - name: unique among the workers of the batch; names large files while they are read.

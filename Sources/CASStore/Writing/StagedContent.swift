@@ -129,7 +129,6 @@ extension Store {
     }
 
     /// Moves a stranger's file in place of a part to quarantine, with a notice.
-    ///
     /// - Returns: `false` if a file of this user is there, or nothing.
     private func setStrangerAside(_ name: String) throws(StoreError) -> Bool {
         let staging = directories.staging.raw

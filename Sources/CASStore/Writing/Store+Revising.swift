@@ -9,7 +9,6 @@ extension Store {
     }
 
     /// Replaces the manifest of a version and its records in the index, in one transaction.
-    ///
     /// - Parameters:
     ///   - mayReplace: whether the version as the index knows it may be replaced.
     ///   - acceptsContradictions: whether the manifest may give an existing object another size.

@@ -2,7 +2,6 @@
 
 extension Store {
     /// Protects what a version will name: no collector deletes it while the lease lasts.
-    ///
     /// - Returns: the index version; what the index vouched for at that version stays.
     /// - Throws: `.versionExists` when the name is taken by other content.
     package func claim(
@@ -34,7 +33,6 @@ extension Store {
     }
 
     /// Records a version and the objects that it brings, in one transaction, and makes everything durable with it.
-    ///
     /// - Parameters:
     ///   - registration: what to record, and whether others could write since the manifest got its name; called again
     ///     if the transaction runs again.

@@ -12,7 +12,6 @@ extension Store {
 
     /// Looks source files up in the stat cache and calls `found` for those whose content is known and stored; the
     /// others, and those without a key, must be read.
-    ///
     /// - Returns: the ordinal for a new version, whether it should renew hits, and the index version that vouched for
     ///   them.
     package func lookUpSources(

@@ -8,7 +8,6 @@ extension Invocation {
     /// staged.
     ///
     ///     let pulled = try invocation.waiting { try await client.pull(url) }
-    ///
     /// - Throws: what the work throws; `internal` if the system has no descriptor left.
     package func waiting<Value: Sendable>(
         for work: @escaping @Sendable () async throws -> Value

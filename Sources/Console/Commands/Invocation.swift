@@ -32,7 +32,6 @@ package struct Invocation: Sendable {
     }
 
     /// The value of an option: given, else from its variable, else its fallback, else nil.
-    ///
     /// - Throws: `usage` if the option does not accept the value of the variable.
     package func value(_ name: String) throws(CommandError) -> String? {
         let option = option(name)
@@ -54,7 +53,6 @@ package struct Invocation: Sendable {
     }
 
     /// The value of an option that is required or has a fallback.
-    ///
     /// - Throws: `usage` if there is none.
     package func requiredValue(_ name: String) throws(CommandError) -> String {
         guard let value = try value(name) else {
@@ -64,7 +62,6 @@ package struct Invocation: Sendable {
     }
 
     /// The value of an integer option.
-    ///
     /// - Throws: `usage` if the value of its variable is not a whole number.
     package func integer(_ name: String) throws(CommandError) -> Int? {
         try value(name).flatMap { Int($0) }
@@ -125,7 +122,6 @@ extension Invocation {
     package var sizes: SizeStyle { given["bytes"] != nil ? .exact : .binary }
 
     /// Prints the result: with `--json` as an object with the members that the closure writes, otherwise as text.
-    ///
     /// - Returns: `.done`, with which most commands then end.
     /// - Throws: `output` if it cannot be written; and whatever the closures throw.
     @discardableResult
@@ -136,7 +132,6 @@ extension Invocation {
     }
 
     /// Prints the result: with `--json` as any JSON document, otherwise as text.
-    ///
     /// - Returns: `.done`.
     /// - Throws: as `report`.
     @discardableResult
@@ -157,7 +152,6 @@ extension Invocation {
 
     /// Prints the result: with `--json` as an object with the members that the closure writes, otherwise as a
     /// sentence.
-    ///
     /// - Returns: `.done`.
     /// - Throws: as `report`.
     @discardableResult
@@ -185,7 +179,6 @@ extension Invocation {
     }
 
     /// Makes a progress bar, which is drawn only on a terminal, without `--quiet` and `--json`.
-    ///
     /// - Parameters:
     ///   - deed: the action: "Hashing".
     ///   - total: nil if unknown yet.

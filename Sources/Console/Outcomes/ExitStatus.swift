@@ -35,7 +35,6 @@ package struct ExitStatuses: Sendable {
 
     /// Makes exit statuses: 1 failed, 2 usage, 3 not found, 20 banned, 22 untrusted, 23 offline, 24 busy, 130
     /// interrupted.
-    ///
     /// - Parameter particular: replacements for the usual statuses of errors.
     package init(
         _ particular: [ExitStatus: ExitStatus] = [:],

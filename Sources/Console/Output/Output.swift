@@ -49,7 +49,6 @@ package final class Output: Sendable {
     }
 
     /// Writes bytes as they are.
-    ///
     /// - Throws: `output` if they, or bytes before them, cannot be written.
     package func write(_ bytes: [UInt8]) throws(OutputError) {
         append(bytes)
@@ -57,7 +56,6 @@ package final class Output: Sendable {
     }
 
     /// Writes text unescaped; only for text that the program has made itself.
-    ///
     /// - Throws: `output` if it, or bytes before it, cannot be written.
     package func write(trusted text: String) throws(OutputError) {
         try write(Array(text.utf8))
@@ -86,7 +84,6 @@ package final class Output: Sendable {
     }
 
     /// Throws if the reader has gone, for commands whose work is then pointless.
-    ///
     /// - Throws: `output`.
     package func requireReader() throws(OutputError) {
         guard state.withLock({ $0.isClosed }) else { return }
@@ -95,7 +92,6 @@ package final class Output: Sendable {
 
     /// Closes the stream at the end of the program, after a flush; some file systems report only then that they are
     /// full.
-    ///
     /// - Throws: `output` if the system reports an error and no earlier call has thrown one.
     func close() throws(OutputError) {
         let isOpen = state.withLock { state in

@@ -41,7 +41,6 @@ package final class ChildProgram: Sendable {
     }
 
     /// Starts a program with pipes as its standard input and output.
-    ///
     /// - Parameters:
     ///   - words: its arguments, beginning with the name it is called by.
     ///   - takesErrors: whether its standard error is its output, too; otherwise it is this program's.
@@ -109,7 +108,6 @@ package final class ChildProgram: Sendable {
     ///
     /// A program that prints nothing for too long, perhaps because it is stopped (SIGSTOP), is asked to end, and then
     /// killed. An unwanted one is killed at once.
-    ///
     /// - Parameters:
     ///   - silence: how long it may print nothing, while the system runs.
     ///   - grace: how long it may take to end when it is asked to.
@@ -210,7 +208,6 @@ package final class ChildProgram: Sendable {
     }
 
     /// Waits for the end.
-    ///
     /// - Returns: the exit status; `nil` if a signal ended it, or another call has returned it.
     func wait() -> Int32? {
         var info = siginfo_t()

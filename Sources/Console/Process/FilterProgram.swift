@@ -23,7 +23,6 @@ package enum FilterProgram {
     }
 
     /// Runs a shell command to its end.
-    ///
     /// - Parameters:
     ///   - command: for `sh -c`.
     ///   - bytes: its standard input; it need not read all of it.

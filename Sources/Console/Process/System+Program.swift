@@ -78,7 +78,6 @@ extension System {
     }
 
     /// Replaces the running program by another (execv(3)).
-    ///
     /// - Parameter words: its arguments; nil for those of this program, as they were given.
     package static func become(_ path: String, _ words: [String]? = nil) throws(SystemError)
         -> Never

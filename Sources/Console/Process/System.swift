@@ -122,7 +122,6 @@ package enum System {
     }
 
     /// Makes a pipe that child processes do not inherit, not even those that another thread is just starting.
-    ///
     /// - Parameter isWake: whether its writing end never waits.
     static func makePipe(
         isWake: Bool = false

@@ -1,12 +1,10 @@
 internal import Platform
 
 /// A time in ISO 8601, in UTC: `2025-11-21T13:07:45Z`.
-///
 /// - Parameter seconds: since 1970.
 package func timestamp(_ seconds: Int64) -> String { CalendarTime.text(seconds) + "Z" }
 
 /// A time in ISO 8601, in local time: `2025-11-21T14:07:45+01:00`; in UTC where that is the local time.
-///
 /// - Parameters:
 ///   - seconds: since 1970.
 ///   - offset: by how many seconds the local time is ahead of UTC then; `nil` for the system's.

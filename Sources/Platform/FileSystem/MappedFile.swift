@@ -14,7 +14,6 @@ package final class MappedFile: @unchecked Sendable {
     private let count: Int
 
     /// Maps the beginning of a file.
-    ///
     /// - Parameters:
     ///   - file: open for reading; for a writable mapping, also for writing, with its space reserved.
     ///   - byteCount: at most the size of the file.

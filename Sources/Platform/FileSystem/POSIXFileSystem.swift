@@ -94,7 +94,6 @@ package struct POSIXFileSystem: FileSystem {
     }
 
     /// Reads the next bytes of a pipe that a user typed, never of a store's file.
-    ///
     /// - Returns: 0 at its end; `nil` if nothing is there yet and the pipe does not wait.
     package func readNext(
         _ file: Int32, into buffer: UnsafeMutableRawBufferPointer

@@ -60,7 +60,6 @@ package struct RSASigningKey: Sendable, CustomStringConvertible {
     }
 
     /// Reads a PEM file, as ``SigningKey/init(file:_:)`` does: one that others can read is refused.
-    ///
     /// - Throws: as ``init(pem:)``, with the file's name; `.permission` for a file that others can read; `.notFound`,
     ///   what reading throws.
     package init(

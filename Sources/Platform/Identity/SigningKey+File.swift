@@ -16,7 +16,6 @@ extension SigningKey {
     }
 
     /// Writes a PEM file of mode 0600, durably; never over an existing file.
-    ///
     /// - Throws: `.io` if something has that name; what writing throws: then there is no file.
     package func write(
         to path: String, _ fileSystem: any FileSystem = POSIXFileSystem()
@@ -29,7 +28,6 @@ extension SigningKey {
 
 extension VerificationKey {
     /// Writes a PEM file that everyone may read, durably; never over an existing file.
-    ///
     /// - Throws: as ``SigningKey/write(to:_:)``.
     package func write(
         to path: String, _ fileSystem: any FileSystem = POSIXFileSystem()
@@ -77,7 +75,6 @@ enum KeyText {
     }
 
     /// Calls `parse` with the text of a private key's file, and overwrites the text.
-    ///
     /// - Throws: as ``SigningKey/init(file:_:)``.
     static func readPrivate<Key>(
         _ path: String, _ fileSystem: any FileSystem,

@@ -4,7 +4,6 @@
 /// Removes what precedes the `@` of an authority (RFC 3986, section 3.2.1), whatever comes before its `//`, since a
 /// person may have left out a colon or the scheme. Without a `//`, removes what is between a colon and an `@`, as in
 /// `user:secret@host`. A password may contain unencoded characters. In doubt it removes too much.
-///
 /// - Parameter mark: replaces a name and a password before the `@`; `nil` removes the `@`, too.
 package func withoutCredentials(_ text: String, mark: String?) -> String {
     guard text.utf8.contains(atSign) else { return text }

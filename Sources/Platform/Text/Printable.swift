@@ -1,6 +1,5 @@
 /// Escapes control characters, bidirectional overrides and backslashes, and truncates long text, so that a name from
 /// a network can neither rewrite a terminal, nor hide in a message, nor fill one.
-///
 /// - Parameter byteCountMax: the most bytes to keep, not counting the rest of the last character and the dots; `.max`
 ///   for what programs read, such as logs and the paths of findings.
 package func printable(_ text: String, _ byteCountMax: Int = 1024) -> String {

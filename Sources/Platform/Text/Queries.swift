@@ -2,7 +2,6 @@
 /// signatures.
 ///
 /// Names stay, and so does what closes a quotation or a sentence after an address.
-///
 /// - Parameter ofAddressesOnly: only in words with a `//` before the query, since file names may have a question
 ///   mark. A fragment counts only in such words, and after a query.
 package func withoutQueries(_ text: String, ofAddressesOnly: Bool) -> String {

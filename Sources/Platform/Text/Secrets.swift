@@ -2,7 +2,6 @@
 ///
 /// An address may be spelled with look-alikes of its syntax characters, or with `%40`, as browsers and keyboards
 /// write. If it hides a secret that way, it is shown in plain spelling.
-///
 /// - Parameters:
 ///   - mark: as for ``withoutCredentials(_:mark:)``.
 ///   - ofAddressesOnly: as for ``withoutQueries(_:ofAddressesOnly:)``.

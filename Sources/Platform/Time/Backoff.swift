@@ -20,7 +20,6 @@ package struct Backoff: Sendable, Hashable {
     }
 
     /// Draws a wait.
-    ///
     /// - Parameters:
     ///   - failureCount: consecutive failures, with this one; 0 and 1 give the first wait.
     ///   - retryAfter: the server's request; the wait is no shorter, up to ``retryAfterMax``.

@@ -9,7 +9,6 @@ package enum SystemClock {
     /// Seconds since 1970, exact to a few milliseconds.
     package static var seconds: Int64 { castree_realtime_seconds() }
     /// How many seconds the local time, set by TZ, is ahead of UTC at a time.
-    ///
     /// - Parameter seconds: since 1970.
     package static func utcOffset(at seconds: Int64) -> Int64 { castree_utc_offset(seconds) }
 }

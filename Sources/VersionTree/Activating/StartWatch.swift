@@ -43,7 +43,6 @@ package final class StartWatch: Sendable {
         return isGood
     }
 
-    /// Ends this process's watch: it no longer serves the store.
     package func letGo() { state.withLock { $0.letGo(ledger) } }
 
     /// Notes that the pending version cannot be shown as things stand.
@@ -59,7 +58,6 @@ package final class StartWatch: Sendable {
     }
 }
 
-/// Records starts in lifecycle.json and under the lock of this process.
 private final class StoreLedger: StartLedger {
     private let versions: VersionStore
     private let canShow: StartRequest.Showing

@@ -50,7 +50,6 @@ extension VersionStore {
     }
 
     /// Stops a version from being pending, unless another one is pending by now.
-    ///
     /// - Returns: whether it was pending and no longer is; `false` also while nothing is current.
     /// - Throws: `.bannedVersion`, `.incompleteVersion` if the current version could not be shown again; it then
     ///   stays pending.

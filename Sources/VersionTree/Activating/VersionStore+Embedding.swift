@@ -2,12 +2,10 @@ package import CASStore
 
 /// The changes that follow when another version becomes the one shipped with the app.
 package struct EmbeddedChange: Sendable, Hashable {
-    /// Whether the embedded version is shown from now on.
     package var becomesCurrent = false
     package var dropsPending = false
     /// Versions that the app can no longer run: they are neither shown nor rolled back to.
     package var unfit: Set<String> = []
-    /// Whether a ban of the embedded version's content is lifted.
     package var liftsBan = false
     /// Why the embedded version is shown or not, for people.
     package var reason = ""
@@ -20,7 +18,6 @@ extension VersionStore {
     /// Marks a version as the one shipped with the app, together with the changes that follow, in one step.
     ///
     /// Deletes nothing: the version embedded before and the unfit ones become ordinary versions.
-    ///
     /// - Parameter decide: decides what else changes; runs under the lifecycle lock.
     /// - Throws: `.noVersion`, `.incompleteVersion`; what `decide` throws, and then nothing changes.
     package func markEmbedded(

@@ -77,7 +77,6 @@ extension VersionStore {
     }
 
     /// Builds and mends the tree of the pending version.
-    ///
     /// - Returns: the version and whether it can be shown; if not, it stays pending until mended and the current
     ///   version starts. `nil` if no pending version could start.
     private func prepareWaiting(
@@ -151,7 +150,6 @@ extension VersionStore {
     }
 
     /// Rolls back from a start that was not confirmed; a decision made meanwhile by another process stands.
-    ///
     /// - Parameters:
     ///   - strikes: how many starts of one content may fail.
     ///   - canShow: whether a version has a page to start with.

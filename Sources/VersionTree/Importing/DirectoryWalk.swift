@@ -82,7 +82,6 @@ struct DirectoryWalk {
         guard count <= countMax else { throw tooMany() }
     }
 
-    /// Lists one directory and adds its subdirectories to `below`.
     private mutating func look(
         _ root: Int32, _ pending: Pending, _ below: inout [Pending]
     ) throws(StoreError) {

@@ -20,7 +20,6 @@ package final class FileIntake {
     private let token: String
     private var entries: [Manifest.Entry] = []
     private var arrival: Arrival?
-    /// Built when a path is first looked up.
     private var positions: [TreePath: Int]?
     package var isEmpty: Bool { entries.isEmpty }
 

@@ -50,7 +50,6 @@ struct Import {
     // MARK: Steps
 
     /// Stages executable copies of the files.
-    ///
     /// - Parameter canWait: skip objects that were just collected; they are read again later.
     private func stageExecutableCopies(
         _ lease: borrowing Lease, canWait: Bool

@@ -5,7 +5,6 @@ import CASStore
 /// Kept compact, 92 bytes per file plus its path, because there may be a million files. The records have the
 /// manifest's form so that the manifest can share them.
 struct SourceFiles: Sendable {
-    /// The fields that the manifest does not record.
     struct State: Sendable {
         var inode: UInt64
         var modifiedAt: Int64

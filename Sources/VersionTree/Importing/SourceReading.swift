@@ -9,7 +9,6 @@ struct SourceReading: Sendable {
     let followsLinks: Bool
     let progress: @Sendable (_ files: Int, _ bytes: Int64) -> Void
 
-    /// Hashes and stages `positions` of `found`, and fills in the results.
     func read(
         _ positions: [UInt32], of found: inout SourceFiles, again: Bool = false
     ) throws(StoreError) {

@@ -1,6 +1,5 @@
 import CASStore
 
-/// The objects that an add brought, and the versions that they completed before it was recorded.
 struct RecordedObjects {
     var count = 0
     var byteCount: Int64 = 0
@@ -9,7 +8,6 @@ struct RecordedObjects {
 
 extension VersionStore {
     /// Ends every add: records the version and reports the result.
-    ///
     /// - Parameters:
     ///   - leftOut: for the report.
     ///   - unwanted: for the report.
@@ -57,7 +55,6 @@ extension VersionStore {
     }
 
     /// Writes the manifest and tree of a version whose objects exist, and records it.
-    ///
     /// - Returns: as ``PreparedVersion/record(knowing:cached:)``.
     private func record(
         _ manifest: Manifest, _ file: ManifestFile, _ registration: Registration,

@@ -22,7 +22,6 @@ extension Lifecycle {
         return nil
     }
 
-    /// How to end the need of a version.
     func advice(on need: Need, of version: String) -> String {
         switch need {
         case .current: "activate another one first"

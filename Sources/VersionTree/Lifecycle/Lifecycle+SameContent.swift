@@ -45,7 +45,6 @@ extension Lifecycle {
         if let before, try versions.content(of: before) == content { self.before = nil }
     }
 
-    /// Whether a version has the content of the current one.
     func hasContentOfCurrent(
         _ version: String, _ versions: some StartableVersions
     ) throws(StoreError) -> Bool {

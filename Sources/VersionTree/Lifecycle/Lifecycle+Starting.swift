@@ -19,7 +19,6 @@ extension Lifecycle {
         return boot
     }
 
-    /// The number of starts that count against a content.
     package func strikes(of content: ObjectID) -> Int {
         trials.first { $0.content == content }?.strikes ?? 0
     }
@@ -160,7 +159,6 @@ extension Lifecycle {
     }
 
     /// Rolls back from the current version, which is then pending or, if its starts are used up, banned.
-    ///
     /// - Returns: `nil` if there is nothing to roll back to; then nothing changes.
     mutating func leave(
         _ reason: String, _ request: StartRequest, _ versions: some StartableVersions
@@ -269,7 +267,6 @@ extension Lifecycle {
     }
 
     /// The newest known good version that can be shown, else the one that was current before, else the embedded one.
-    ///
     /// - Parameters:
     ///   - isOther: whether its content must differ from the current version's: what failed under one name is no
     ///     better under another.
@@ -331,7 +328,6 @@ extension Lifecycle {
         boot = nil
     }
 
-    /// Notes what is current when another version goes on trial.
     mutating func noteWayBack(for version: String) {
         guard let current, current != version, isOnTrial(version) else { return }
         // Later trials do not change it: what they follow is itself on trial.

@@ -21,10 +21,8 @@ public struct Lifecycle: Sendable, Hashable {
         public var at: Int64
     }
 
-    /// A start that is not yet confirmed.
     package struct Boot: Sendable, Hashable {
         package var version: String
-        /// The token that a confirmation must present.
         package var token: String
         /// In seconds since 1970.
         package var startedAt: Int64
@@ -46,7 +44,6 @@ public struct Lifecycle: Sendable, Hashable {
         package var content: ObjectID
         /// How many starts count against the content, each from its beginning until it is confirmed or taken back.
         package var strikes = 0
-        /// How many starts in a row were taken back.
         package var takenBack = 0
     }
 
@@ -66,7 +63,6 @@ public struct Lifecycle: Sendable, Hashable {
     public var embedded: String?
     /// Bans, newest first.
     public var bad: [Ban] = []
-    /// The start that awaits confirmation.
     package var boot: Boot?
     /// Earlier starts since the system booted whose tokens are still valid, newest first.
     ///

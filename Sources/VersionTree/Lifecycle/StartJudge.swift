@@ -21,7 +21,6 @@ package struct StartJudge: Sendable, Hashable {
     package struct Rules: Sendable, Hashable {
         /// The time in the foreground in which a start must be confirmed; `nil` for no limit.
         package var allowed: Duration?
-        /// How many starts of one content may fail.
         package var strikes = Lifecycle.usualStrikes
         /// The time in the foreground after which a version that waits after a failed start is started again.
         package var rest = Duration.seconds(6 * 3600)
@@ -46,7 +45,6 @@ package struct StartJudge: Sendable, Hashable {
 
     let rules: Rules
     private(set) var watched: Watched?
-    /// The version that this process started last.
     var booted: String?
     /// Whether this process has had its first start: only that one retries a version that waits after a failed start.
     var hasStarted = false
@@ -61,7 +59,6 @@ package struct StartJudge: Sendable, Hashable {
     package var heldBack: Lifecycle?
     /// The lifecycle in which a start did not switch to the pending version, which then waits whatever its name.
     var refused: Lifecycle?
-    /// How much longer a version must wait after a failed start.
     var restLeft: Duration
     var lastLook: Duration?
     private var isForeground = true
@@ -243,7 +240,6 @@ package struct StartJudge: Sendable, Hashable {
     }
 
     /// Confirms a version on behalf of a page or the app, whichever process started it.
-    ///
     /// - Returns: whether that version is known good now.
     package mutating func confirm(
         _ version: String, _ ledger: some StartLedger
@@ -283,7 +279,6 @@ package struct StartJudge: Sendable, Hashable {
     }
 
     /// Lets time pass.
-    ///
     /// - Returns: whether the time of a start is over, so that it must be judged once everything that has arrived by
     ///   now is read; `false` if the last look was long ago.
     package mutating func tick(now: Duration) -> Bool {
@@ -292,7 +287,6 @@ package struct StartJudge: Sendable, Hashable {
     }
 
     /// Wakes up when the time of a start should be over, for callers that do not look continually.
-    ///
     /// - Returns: whether to judge it now; `false` if the call is late, because then the process stood still.
     package mutating func wake(due deadline: Duration, now: Duration) -> Bool {
         let isLate = now - deadline > rules.pace
@@ -303,7 +297,6 @@ package struct StartJudge: Sendable, Hashable {
         return !isLate && isOver
     }
 
-    /// Rolls back from a version that was not confirmed in time.
     package mutating func judge(
         _ ledger: some StartLedger
     ) throws(StoreError) -> LeftVersion? {
@@ -338,9 +331,7 @@ package struct StartJudge: Sendable, Hashable {
 
     private static let retryPause = Duration.seconds(5)
 
-    /// Whether the time of the watched start is over.
     package var isOver: Bool { watched?.left.map { $0 <= .zero } ?? false }
-    /// Whether the time is over and there was nothing to roll back to.
     package var isOverdue: Bool { watched?.isOverdue ?? false }
 
     private var reason: String {
@@ -374,7 +365,6 @@ package struct StartJudge: Sendable, Hashable {
         self.isForeground = isForeground
     }
 
-    /// Stops judging, and leaves the start to other processes.
     mutating func letGo(_ ledger: some StartLedger) {
         hasEnded = true
         stopWatching(ledger)

@@ -22,13 +22,11 @@ package struct StartRequest: Sendable {
     /// Whether a version has a page to start with, as far as the caller knows.
     package typealias Showing = @Sendable (_ version: String) throws(StoreError) -> Bool
 
-    /// The token that the confirmation must present.
     package var token = ""
     /// Seconds since 1970.
     package var time: Int64 = 0
     /// Identifies the system boot.
     package var system: String?
-    /// How many starts of one content may fail.
     package var strikes: Int
     /// Whether this process has the lock of starts, and watches what it starts.
     package var isWatching = false
@@ -50,7 +48,6 @@ package struct StartRequest: Sendable {
     package var canShow: Showing = { _ in true }
 }
 
-/// The ways in which an unconfirmed start ends.
 package enum Departure: Sendable, Hashable {
     /// Its time is over: the version is pending, or banned if its starts are used up.
     case unconfirmed(String, token: String, reason: String)
@@ -75,7 +72,6 @@ package struct LeftVersion: Sendable, Hashable {
     package var waits = false
 }
 
-/// The result of a request to start.
 package struct Begun: Sendable, Hashable {
     package enum Kind: Sendable, Hashable {
         /// A new start.

@@ -82,7 +82,6 @@ extension Manifest {
         return old.withPath(left) { first in withPath(right) { first.compare($0) } }
     }
 
-    /// Whether files lie below a path, so that it is a directory's.
     package func hasFiles(below directory: TreePath) -> Bool {
         let prefix = Array("\(directory)/".utf8)
         let first = (0..<count).firstPosition { position in
@@ -124,7 +123,6 @@ extension Manifest {
     }
 
     /// The facts that the index records.
-    ///
     /// - Parameter manifest: the address of the canonical bytes.
     package func registration(manifest: ObjectID) throws(StoreError) -> Registration {
         var registration = Registration(
@@ -151,7 +149,6 @@ extension Manifest {
             Self.distinct((0..<UInt32(records.count)).map { $0 }, records), of: records)
     }
 
-    /// The objects that the records at the positions in `order` name.
     static func references(_ order: [UInt32], of records: [Record]) -> References {
         References(count: order.count, position: { Int(order[$0]) }) { index in
             let record = records[Int(order[index])]

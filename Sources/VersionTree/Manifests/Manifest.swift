@@ -73,7 +73,6 @@ public struct Manifest: Sendable {
     /// Size limits, the same for writers and readers; only tests set lower ones.
     package struct Limits: Sendable {
         package var count = Manifest.countMax
-        /// The most bytes of text.
         package var byteCount = Manifest.byteCountMax
 
         /// Whether the text is untrusted, so that the memory for reading it is metered.
@@ -130,11 +129,8 @@ public struct Manifest: Sendable {
 
     /// Parts of an entry that few entries have.
     package struct Extras: Sendable {
-        /// URL paths besides "/" and the path.
         package var routes: [String] = []
-        /// Digests by which the publisher names or checks the bytes.
         package var labels: [Label] = []
-        /// Fields that castree does not know.
         package var foreign: [JSONValue.Member] = []
         var isEmpty: Bool { routes.isEmpty && labels.isEmpty && foreign.isEmpty }
 
@@ -192,7 +188,6 @@ public struct Manifest: Sendable {
     /// The number of files.
     public var count: Int { records.count }
 
-    /// The sum of the file sizes.
     package var byteCount: Int64 { records.reduce(0) { $0 + $1.byteCount } }
 
     /// The addresses that some path shows as executable, without empty files, which are created instead of linked.
@@ -224,7 +219,6 @@ public struct Manifest: Sendable {
         Array(path.utf8).withUnsafeBufferPointer { position(of: $0) }
     }
 
-    /// The position of a path, found by bisection.
     package func position(of wanted: UnsafeBufferPointer<UInt8>) -> Int? {
         (0..<count).bisected { position in withPath(position) { wanted.compare($0) } }
     }

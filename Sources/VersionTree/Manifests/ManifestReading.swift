@@ -56,7 +56,6 @@ extension Manifest.Limits {
     }
 }
 
-/// The error that ended the reading of a file.
 private final class ReadFailure: Sendable {
     private let error = Mutex<StoreError?>(nil)
 

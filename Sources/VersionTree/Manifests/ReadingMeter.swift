@@ -52,7 +52,6 @@ package struct ReadingMeter: Sendable {
         return value
     }
 
-    /// The message for too many entries.
     package static func tooMany(_ countMax: Int, isWithDirectories: Bool = false) -> String {
         let what = isWithDirectories ? "entries and directories" : "entries"
         return

@@ -14,7 +14,6 @@ func withBytes<R>(
 }
 
 extension UnsafeBufferPointer<UInt8> {
-    /// The path at an offset in a buffer of many paths.
     @inline(__always)
     func path(at start: UInt32, length: UInt16) -> UnsafeBufferPointer<UInt8> {
         UnsafeBufferPointer(rebasing: self[Int(start)..<Int(start) + Int(length)])
@@ -55,7 +54,6 @@ extension UnsafeBufferPointer<UInt8> {
 
 extension Range<Int> {
     /// The position of an element in a sorted row, found by bisection.
-    ///
     /// - Parameter order: zero if the element is at a position, negative if it precedes that, positive if it follows.
     func bisected(_ order: (Int) -> Int) -> Int? {
         let place = firstPosition { order($0) > 0 }

@@ -5,7 +5,6 @@ public import CASStore
 /// 1 to 128 of the characters `A–Z a–z 0–9 . _ - + @ ~`, the first a letter or a digit. It is therefore a valid file
 /// name everywhere, never hidden, never taken for an option, and contains no `:` or `/`.
 public struct VersionName: Sendable, Hashable, Comparable, CustomStringConvertible {
-    /// The longest name in bytes.
     package static let byteCountMax = 128
 
     /// The name as text.

@@ -35,7 +35,6 @@ extension StoreError.Code {
 }
 
 extension StoreError {
-    /// Whether `lifecycle.json` cannot be read.
     var saysLifecycleIsBad: Bool { code == .badLifecycle || code == .tooLarge }
 
     package static func emptySource(_ source: String) -> StoreError {
@@ -45,7 +44,6 @@ extension StoreError {
         )
     }
 
-    /// The directory an app was shipped with contains no file.
     package static func emptyShipment(_ directory: String) -> StoreError {
         StoreError(
             .unsupportedFile,

@@ -29,7 +29,6 @@ public final class VersionPin: Sendable {
 
 extension VersionStore {
     /// Keeps a version from being retired until the pin is released.
-    ///
     /// - Throws: `.noVersion`; `.readOnly`, `.permission`, `.outOfSpace` if no pin can be made: on a disk that cannot
     ///   be written nothing is retired either.
     public func pin(_ name: String) throws(StoreError) -> VersionPin {
@@ -52,7 +51,6 @@ extension VersionStore {
         }
     }
 
-    /// The versions that some process has pinned.
     package func pinnedVersions() throws(StoreError) -> Set<String> {
         var pinned: Set<String> = []
         for (fileName, version) in try pinFiles() {
@@ -161,7 +159,6 @@ package struct StoreUse: Sendable, Hashable {
     package enum Kind: String, Sendable, Hashable {
         /// Keeps a version for pages that show it.
         case shows
-        /// Fetches a release.
         case fetches
         /// Watches a start until it is confirmed or rolled back.
         case watches

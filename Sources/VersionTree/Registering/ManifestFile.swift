@@ -18,7 +18,6 @@ struct ManifestFile {
 
     private var directory: Int32 { versions.directories.manifests.raw }
 
-    /// The facts for the index, with the address of the canonical bytes.
     func registration() throws(StoreError) -> Registration {
         var digester = try Digester(.sha256)
         try manifest.serialize(limits: versions.limits) { (piece) throws(StoreError) in
@@ -47,7 +46,6 @@ struct ManifestFile {
         }
     }
 
-    /// The state of the manifest's final place.
     private enum Standing { case same(Manifest, Registration), damaged, nothing }
 
     /// Must not use the index.
@@ -110,7 +108,6 @@ struct ManifestFile {
 
     /// Makes what was written durable, and lets `body` move it into place under the lifecycle lock, so that the
     /// version is neither made current nor retired meanwhile.
-    ///
     /// - Parameter written: what ``write()`` wrote; removed if `body` throws.
     func replacing<R>(
         _ registration: Registration, by written: HeldFile,
@@ -130,7 +127,6 @@ struct ManifestFile {
         }
     }
 
-    /// Replaces the existing manifest with this one, durably.
     func replace() throws(StoreError) {
         try versions.fileSystem.rename(directory, aside, to: directory, name)
         try versions.store.sync(directory)

@@ -10,7 +10,6 @@ final class PreparedVersion {
     private let tree: String?
     private let makesRoom: Bool
     private let isRegistered: Bool
-    /// Recorded once the files have their names.
     private var published: Registration?
     /// Whether no manifest had the name before, so that this writer may remove it again.
     private var isNew = false
@@ -35,7 +34,6 @@ final class PreparedVersion {
     }
 
     /// Moves the files into place and records the version; what is still hidden after an error is removed.
-    ///
     /// - Parameters:
     ///   - knowledge: what the writer knows about the object at a position of the manifest; `nil` to register a
     ///     version of which objects may still be missing.
@@ -126,7 +124,6 @@ final class PreparedVersion {
         }
     }
 
-    /// Whether the version is registered with this content, whole.
     private func isStanding() throws(StoreError) -> Bool {
         guard let row = try versions.store.versionRow(registration.name) else { return false }
         return row.isComplete && row.content == registration.content

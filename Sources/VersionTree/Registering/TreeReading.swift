@@ -152,7 +152,6 @@ struct TreeReading {
         }
     }
 
-    /// The objects that have the inodes of the files.
     private func objects(of found: [Found]) throws(StoreError) -> [UInt64: [ObjectID]] {
         let device = try fileSystem.status(versions.directories.objects.raw).device
         let inodes = Set(found.lazy.filter { $0.status.device == device }.map(\.status.inode))

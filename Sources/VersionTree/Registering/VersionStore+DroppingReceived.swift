@@ -42,7 +42,6 @@ extension VersionStore {
     }
 
     /// Drops the lost publisher's manifest from versions that are missing nothing else.
-    ///
     /// - Parameter gone: objects that are lost.
     /// - Returns: the versions that are complete as a result, each with the address of the dropped manifest.
     func dropLostReceived(_ gone: Set<ObjectID>) throws(StoreError) -> [String: ObjectID] {

@@ -193,7 +193,6 @@ extension VersionStore {
     }
 
     /// The directories of `versions/` that no manifest and no row names.
-    ///
     /// - Parameter odd: collects those whose name no version can have.
     private func unregisteredTrees(_ odd: inout [[CChar]]) throws(StoreError) -> [String] {
         var suspects: [String] = []
@@ -224,7 +223,6 @@ extension VersionStore {
     }
 
     /// Whether a tree shows content that no version names; unreadable content counts as such.
-    ///
     /// - Parameters:
     ///   - name: of a directory in `versions/`, terminated by 0.
     ///   - unread: why something in it cannot be read.
@@ -238,7 +236,6 @@ extension VersionStore {
     }
 
     /// Rebuilds versions from trees without a manifest, before their content is taken for garbage.
-    ///
     /// - Returns: the versions whose manifest cannot be rebuilt.
     /// - Throws: what ``lostBeforeCollecting()`` throws; `.index` if a tree cannot get the name of its version.
     func recoverBeforeCollecting() throws(StoreError) -> [String] {
@@ -263,7 +260,6 @@ extension VersionStore {
 
     /// The versions without a manifest that a collection rebuilds from their trees, and those whose kept objects the
     /// index knows.
-    ///
     /// - Throws: `.unreadTree` if a tree cannot be read whole; `.index` if the content of a version that the
     ///   lifecycle needs is unknown, since it might be taken for garbage.
     func lostBeforeCollecting() throws(StoreError) -> (unknown: [LostVersion], known: [String]) {

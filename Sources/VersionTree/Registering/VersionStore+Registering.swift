@@ -4,7 +4,6 @@ extension VersionStore {
     /// Registers a version whose content may still be missing.
     ///
     /// From here on the store keeps what the version names, and ``missing(of:)`` lists what must still come.
-    ///
     /// - Returns: whether the version is complete.
     /// - Throws: `.versionExists` if other content has the name; `.mismatch` if it promises a size that an object of
     ///   the store does not have; `.outOfSpace`.

@@ -2,7 +2,6 @@ import CASStore
 
 // Trees under another name than their version's, which may show content that is nowhere else.
 
-/// A version whose manifest is lost.
 struct LostVersion: Sendable {
     var name: String
     /// The name of its tree in `versions/` if that is not the version's: terminated by 0, and perhaps not text.
@@ -14,7 +13,6 @@ struct LostVersion: Sendable {
     /// The tree is then left alone, because the unread part would be left out for good.
     var unread: StoreError?
 
-    /// The place of the tree, for people.
     var treePath: String {
         StoreLayout.treePath(entry.map { printable(RawName.text(of: $0)) } ?? name)
     }

@@ -80,7 +80,6 @@ public struct RetentionPlan: Sendable, Hashable {
     }
 
     /// Keeps those retirable versions that need not go for the store to hold at most `limit` bytes.
-    ///
     /// - Parameters:
     ///   - total: the bytes that the objects named by versions hold now.
     ///   - freed: what each version in `retired` frees if it is retired after all older ones.
@@ -107,7 +106,6 @@ public struct RetentionPlan: Sendable, Hashable {
     }
 }
 
-/// The rules and their state on the way from the newest version to the oldest.
 private struct Deciding {
     let lifecycle: Lifecycle
     let pinned: Set<String>
@@ -247,7 +245,6 @@ private struct Deciding {
         return "nothing needs it\(age)"
     }
 
-    /// A duration in words, in its largest unit.
     private static func words(_ seconds: Int64) -> String {
         let seconds = max(0, seconds)
         for (unit, name) in [(Int64(86_400), "day"), (3600, "hour"), (60, "minute")]

@@ -2,7 +2,6 @@ public import CASStore
 
 extension VersionStore {
     /// Decides what ``collect(progress:)`` would delete, without changing anything.
-    ///
     /// - Parameter names: versions to retire first, in this order; names that are not registered are ignored.
     /// - Throws: what the collection would refuse.
     public func planCollection(

@@ -1,8 +1,6 @@
 public import CASStore
 
-/// The result of carrying out a plan to retire versions.
 package struct RetentionOutcome: Sendable {
-    /// A version that could not be retired.
     package struct Stuck: Sendable {
         package var version: String
         package var error: StoreError

@@ -5,7 +5,6 @@ package import StrictJSON
 ///
 /// Contains no content, no paths of content and no secrets: the log is made to be sent to others.
 package struct StoreEvent: Sendable, Hashable {
-    /// The kind of event, for programs.
     package let name: String
     /// The fields in the log, in the order of their keys; absent ones are left out.
     package let members: [JSONValue.Member]
@@ -30,7 +29,6 @@ package struct StoreEvent: Sendable, Hashable {
 
 // The events of a store's verbs.
 extension StoreEvent {
-    /// A directory was imported.
     package static func added(
         version: String, files: Int, bytes: Int64, newObjects: Int, newBytes: Int64
     ) -> StoreEvent {
@@ -43,7 +41,6 @@ extension StoreEvent {
             ])
     }
 
-    /// Another version is current.
     package static func switched(version: String, from: String?) -> StoreEvent {
         StoreEvent("switch", ["version": .text(version), "from": .text(from)])
     }
@@ -52,7 +49,6 @@ extension StoreEvent {
         StoreEvent("pending", of: version)
     }
 
-    /// A version is no longer pending.
     package static func withdrawn(version: String) -> StoreEvent {
         StoreEvent("withdraw", of: version)
     }
@@ -63,14 +59,12 @@ extension StoreEvent {
         StoreEvent("confirm", of: version)
     }
 
-    /// A version was rolled back to a known good one.
     package static func rolledBack(version: String, from: String, reason: String) -> StoreEvent {
         StoreEvent(
             "rollback",
             ["version": .text(version), "from": .text(from), "reason": .text(reason)])
     }
 
-    /// A content was banned.
     package static func banned(
         version: String, content: ObjectID, reason: String, count: Int
     ) -> StoreEvent {

@@ -78,7 +78,6 @@ extension VersionStore {
         }
     }
 
-    /// A manifest, the address of its file's bytes, and the file.
     func addressedManifest(
         of name: String
     ) throws(StoreError) -> (manifest: Manifest, address: ObjectID, file: HeldFile) {

@@ -8,7 +8,6 @@ public final class VersionStore: Sendable {
     public let store: Store
     /// Called with what the verbs do; see ``observed(by:)``.
     package let observer: (@Sendable (StoreEvent) -> Void)?
-    /// The limits of the manifests that it writes.
     let limits: Manifest.Limits
 
     package init(
@@ -51,7 +50,6 @@ public final class VersionStore: Sendable {
     }
 
     /// Whether the version's tree is in `versions/`.
-    ///
     /// - Throws: `.badName` for a text that is no version name.
     package func isMaterialized(_ name: String) throws(StoreError) -> Bool {
         let version = try VersionName(name).description

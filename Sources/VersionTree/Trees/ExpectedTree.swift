@@ -23,7 +23,6 @@ struct ExpectedTree: Sendable {
         self.children = children
     }
 
-    /// The position in the plan's order of the file with this name in a directory.
     func file(_ name: UnsafeBufferPointer<UInt8>, in directory: Int) -> Int? {
         let skipped = plan.skipped(in: directory)
         return plan.directories[directory].files.bisected { position in

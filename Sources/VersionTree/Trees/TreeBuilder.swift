@@ -7,7 +7,6 @@ import Synchronization
 /// is relative to an open directory: if a directory is swapped for a link, the link leads nowhere.
 struct TreeBuilder: Sendable {
     let store: Store
-    /// The file system of the tree.
     let fileSystem: any FileSystem
     let manifest: Manifest
     let mode: LinkMode

@@ -57,7 +57,6 @@ struct TreePlan: Sendable {
         withName(of: index) { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// Calls `body` with the last component of a directory's path.
     func withName<R>(of index: Int, _ body: (UnsafeBufferPointer<UInt8>) -> R) -> R {
         let directory = directories[index]
         let skipped = skipped(in: directory.parent)

@@ -9,7 +9,6 @@ private struct UnfinishedCheckout: ~Copyable {
 extension VersionStore {
     private var outside: any FileSystem { fileSystem.outside }
 
-    /// The default mode of a checkout.
     package var checkoutMode: LinkMode { fileSystem is OwnersFileSystem ? .reflink : .link }
 
     /// Builds the version's tree outside the store; the target must not exist, and appears in one step.
@@ -171,7 +170,6 @@ extension VersionStore {
 
     // MARK: Durability, and what to know first
 
-    /// Whether a tree has files that are neither links nor empty.
     private static func bringsBytes(_ report: TreeReport, _ manifest: Manifest) -> Bool {
         report.reflinked > 0
             || report.copied > manifest.records.count { $0.byteCount == 0 }

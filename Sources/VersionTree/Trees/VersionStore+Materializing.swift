@@ -29,7 +29,6 @@ extension VersionStore {
     }
 
     /// Builds the tree if it is not there.
-    ///
     /// - Parameter isAlone: whether the caller has locked the lifecycle, so that the version cannot be retired.
     /// - Returns: whether this call built it, durably.
     func materializeIfAbsent(
@@ -173,7 +172,6 @@ extension VersionStore {
     }
 
     /// Removes a version's tree: it disappears in one step, then it is deleted.
-    ///
     /// - Parameter isShown: whether the tree was acknowledged; one that is taken back at once is removed without a
     ///   sync, because a sync may just have failed.
     func removeTree(of name: String, shown isShown: Bool = true) throws(StoreError) {
@@ -235,7 +233,6 @@ extension VersionStore {
     }
 
     /// Builds a tree anew and exchanges it with the existing one in one step.
-    ///
     /// - Parameter manifest: what the tree must show; for an incomplete version, the part that exists.
     package func rebuildTree(of manifest: Manifest) throws(StoreError) {
         let name = manifest.version.description

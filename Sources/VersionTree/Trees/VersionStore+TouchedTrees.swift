@@ -16,7 +16,6 @@ extension VersionStore {
     }
 
     /// Builds the tree of a version again if files in it are not what its manifest says.
-    ///
     /// - Returns: the path of one such file; `nil` if there was none.
     /// - Throws: `.damagedObject` if the object is wrong, too.
     @discardableResult

@@ -117,7 +117,6 @@ extension StoreTrust {
         return texts.compactMap(\.self)
     }
 
-    /// An optional member that must have the right type if present.
     private static func member<Value>(
         _ key: String, in object: JSONValue, _ read: (JSONValue) -> Value?
     ) throws(StoreError) -> Value? {
@@ -137,7 +136,6 @@ extension StoreTrust {
             + "origin: put it back from a copy; or name the keys again with castree trust add, which forgets what was seen "
             + "of each origin (castree trust remove ORIGIN: take what comes)")
 
-    /// The error for a file that must not be trusted.
     static func refuse(_ problem: String) -> StoreError {
         StoreError(
             .badTrust,

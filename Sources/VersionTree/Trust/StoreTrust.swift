@@ -82,7 +82,6 @@ package struct TrustedOrigin: Sendable, Hashable {
     package var id: String?
     /// The keys whose signatures count, no two with one id.
     package var keys: [VerificationKey]
-    /// How many different keys must have signed.
     package var threshold: Int
     /// The version of the origin's key set; `nil` for keys named by a person or the app until a pointer was verified
     /// by them.
@@ -100,7 +99,6 @@ package struct TrustedOrigin: Sendable, Hashable {
     package var latest: Int64 = 0
     /// For each channel, when the last accepted pointer expires; no entry if it does not.
     package var ends: [String: Int64] = [:]
-    /// Members that castree does not know, kept as they came.
     var foreign: [JSONValue.Member] = []
 
     package init(places: [String], id: String?, keys: [VerificationKey], threshold: Int) {
@@ -148,7 +146,6 @@ package struct TrustedOrigin: Sendable, Hashable {
         return place[...].utf8
     }
 
-    /// Whether another value describes the same origin.
     func isSame(as other: TrustedOrigin) -> Bool {
         if let id, let others = other.id { return id == others }
         return sharesPlace(with: other)

@@ -131,7 +131,6 @@ extension VersionStore {
     }
 
     /// Makes a store that has lost its trust.json accept releases again.
-    ///
     /// - Returns: whether the trust was lost.
     package func forgetLostTrust() throws(StoreError) -> Bool {
         guard try fileSystem.status(directories.root.raw, StoreLayout.trust) == nil,

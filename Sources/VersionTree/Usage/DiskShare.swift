@@ -8,7 +8,6 @@ package struct DiskShare: Sendable, Hashable {
     package var uniqueBytes: Int64 = 0
     /// The space it shares with other versions, each object once.
     package var sharedBytes: Int64 = 0
-    /// The usage of its directories alone.
     package var directoryBytes: Int64 = 0
     /// Whether `plainBytes` is computed from sizes, because there is no tree to be measured.
     package var isEstimated = false
@@ -106,7 +105,6 @@ extension VersionStore {
         return try freedOnDisk(retiring: rows, [])
     }
 
-    /// An object's own file and its executable copy.
     private func objectFiles(of address: ObjectID) throws(StoreError) -> [FileStatus] {
         let own = try store.objects.status(address)
         let executableCopy = try store.objects.status(address, executable: true)
@@ -118,18 +116,15 @@ extension VersionStore {
     }
 }
 
-/// The disk usage of plain copies of versions without a tree.
 struct PlainCopies {
     let versions: VersionStore
     let unit: AllocationUnit
-    /// The minimum disk usage of a directory.
     let directoryBytes: Int64
     /// How many more entries of manifests may be read.
     var entriesLeft: Int
 
     /// The disk usage of a plain copy, assuming that files are rounded as the file system does, and directories are
     /// small.
-    ///
     /// - Parameter distinctBytes: the total of its objects, each once: the answer if the manifest cannot be read, or
     ///   no more entries may be.
     mutating func bytes(

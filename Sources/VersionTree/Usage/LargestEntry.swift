@@ -1,11 +1,9 @@
 package import CASStore
 
-/// A large object and the places where it is shown.
 package struct LargestEntry: Sendable, Hashable {
     package var object: LargeObject
     /// Where versions show it, as `version:path`, newest version first.
     package var paths: [String]
-    /// Whether `paths` has all of them.
     package var arePathsComplete: Bool
 }
 

@@ -190,7 +190,6 @@ struct MapContents {
 }
 
 extension MapContents {
-    /// The tree of the leaves, which are sorted by path.
     func map() -> UsageMap {
         var map = UsageMap()
         var sets: [[ClosedRange<Int>]: Int] = [:]

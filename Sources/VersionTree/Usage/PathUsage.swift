@@ -5,7 +5,6 @@ package struct PathUsage: Sendable, Hashable {
     /// The directory's path, empty for the whole tree; or the extension in lower case, empty for files without one.
     package var name: String
     package var files = 0
-    /// The sum of the file sizes.
     package var apparentBytes: Int64 = 0
     /// The part that no other version has, each object once.
     package var uniqueBytes: Int64 = 0
@@ -15,11 +14,9 @@ package struct PathUsage: Sendable, Hashable {
     package var missingBytes: Int64 = 0
 }
 
-/// How the files of a version are grouped.
 package enum PathGrouping: String, Sendable, CaseIterable {
     /// By directory, each with everything below it.
     case directory
-    /// By extension.
     case type
 }
 
@@ -58,14 +55,12 @@ extension VersionStore {
     }
 }
 
-/// The groups of a version's files, with their totals.
 private struct PathGroups {
     private(set) var usages: [PathUsage] = []
     /// A group's parent: the parent of its directory.
     private var above: [Int?] = []
     /// The object that was last counted for a group.
     private var counted: [Int] = []
-    /// The group of each file.
     private var groups: [Int] = []
 
     init(_ manifest: Manifest, _ grouping: PathGrouping) {
@@ -132,7 +127,6 @@ private struct PathGroups {
         }
     }
 
-    /// The extension of a path in lower case; empty if it has none.
     private static func type(of path: UnsafeBufferPointer<UInt8>) -> String {
         let name = path[((path.lastIndex(of: 47) ?? -1) + 1)...]
         guard let dot = name.lastIndex(of: 46), dot > name.startIndex, dot + 1 < name.endIndex

@@ -73,7 +73,6 @@ extension VersionStore {
         return names.compactMap { name in reasons[name].map { .init(name, $0) } }
     }
 
-    /// The versions that the lifecycle needs.
     func kept(_ lifecycle: Lifecycle) throws(StoreError) -> [RetentionPlan.Verdict] {
         let needed = [
             lifecycle.current, lifecycle.pending, lifecycle.embedded, lifecycle.wayBack,

@@ -5,7 +5,6 @@ package import CASStore
 /// A leaf is a path with one content, shown by a set of versions, so the tree describes each version and all
 /// together. Kept in columns, because there may be a hundred thousand leaves.
 package struct UsageMap: Sendable {
-    /// A path with one content.
     package struct Leaf: Sendable, Hashable {
         package var byteCount: Int64
         /// In bytes.
@@ -23,7 +22,6 @@ package struct UsageMap: Sendable {
         package var files = 1
     }
 
-    /// A directory or a leaf.
     package struct Node: Sendable, Hashable {
         /// The last component of its path; empty for the root and for merged small files.
         package var name: String
@@ -49,7 +47,6 @@ package struct UsageMap: Sendable {
 
 extension VersionStore {
     /// Makes the map of versions.
-    ///
     /// - Parameters:
     ///   - names: the versions, newest first; each is read from its manifest.
     ///   - filesMax: the approximate limit of leaves, beyond which the smallest files of a directory are merged.

@@ -16,22 +16,18 @@ package struct UsageSurvey: Sendable {
     package internal(set) var growth: [GrowthPoint] = []
     /// The content that pairs of versions share.
     package internal(set) var sharing = SharingMatrix()
-    /// The largest objects, largest first.
     package internal(set) var largest: [LargestEntry] = []
-    /// What retiring the requested versions together would free.
     package internal(set) var retirement: Retirement?
     package internal(set) var lifecycle = Lifecycle()
     /// The versions that cannot be retired now, and why; ignores pages that a server shows.
     package internal(set) var kept: [RetentionPlan.Verdict] = []
     /// The known good versions that can be rolled back to, newest first: complete and not banned.
     package internal(set) var usableGood: [String] = []
-    /// The versions whose content is banned.
     package internal(set) var banned: [String] = []
     /// The sizes of all files, if requested.
     package internal(set) var map: UsageMap?
 }
 
-/// The scope of a survey.
 package struct SurveyOptions: Sendable {
     /// The versions to cover; all if empty.
     package var versions: [String] = []
@@ -164,7 +160,6 @@ package struct SharingMatrix: Sendable, Hashable {
 ///
 /// Covers the versions that are registered now: retired ones are not remembered.
 package struct GrowthPoint: Sendable, Hashable {
-    /// The version that was registered.
     package var version = ""
     /// In seconds since 1970; the points are ordered like the versions, whatever their clocks said.
     package var createdAt: Int64 = 0

@@ -38,7 +38,6 @@ extension VersionStore {
         }
     }
 
-    /// The remaining work for a retired version.
     private struct Retired {
         var references: Int
         var tree: TreeInRemoval?
