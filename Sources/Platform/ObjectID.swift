@@ -45,7 +45,6 @@ public struct ObjectID: Hashable, Sendable, Comparable, LosslessStringConvertibl
         self = parsed
     }
 
-    /// Reads an address from 64 lower-case hexadecimal digits in ASCII.
     package static func parse(_ digits: UnsafeBufferPointer<UInt8>) -> ObjectID? {
         guard digits.count == byteCount * 2 else { return nil }
         let raw = UnsafeRawBufferPointer(digits)

@@ -7,7 +7,6 @@ package struct RecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable
         var key: Key
         var cost: Int
         var wasUsed = false
-        /// `nil`: the place is free.
         var value: Value?
     }
 
@@ -42,7 +41,6 @@ package struct RecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable
     /// The value of a key, without counting as a use.
     package func peek(_ key: Key) -> Value? { places[key].flatMap { entries[$0].value } }
 
-    /// All values, unordered.
     package var values: [Value] { entries.compactMap(\.value) }
 
     /// Changes a value, without counting as a use.

@@ -43,7 +43,6 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
     /// The message and the code.
     public var description: String { "\(message) [\(code)]" }
 
-    /// The errno beneath, or 0.
     package var errno: Int32 {
         if case .systemCall(_, let errno, _) = cause { errno } else { 0 }
     }

@@ -26,17 +26,14 @@ public final class Arrivals {
     private var partCount = 0
     /// The parts in `staging/` at the first look, and those added since.
     private var staged: Set<PartName>?
-    /// Writes small contents while the next ones come.
     private let behind: WriteBehind
     private var isBehind = false
-    /// Whether staged names are removed in the background.
     private var wasBehind = false
 
     /// Whether arrivals replace objects that a check has named, so that wrong bytes need not be reported again.
     package var isMending = false
     /// How many contents are finished but not settled.
     package var unsettledCount: Int { finished.count }
-    /// Their total size.
     package private(set) var unsettledByteCount: Int64 = 0
 
     /// Content up to this size stays in memory until it is whole, which takes one write for a small file.
@@ -172,7 +169,6 @@ public final class Arrivals {
         return found
     }
 
-    /// Whether bytes are staged that lead to a wanted object.
     package func hasPart(leadingTo isWanted: (ObjectID) -> Bool) throws(StoreError) -> Bool {
         try parts().contains { $0.leadsTo.map { isWanted($0.object) } ?? false }
     }
@@ -209,7 +205,6 @@ public final class Arrivals {
             store, file, in: batch.directory.raw, name: part, algorithms: expected.algorithms)
     }
 
-    /// Notes where the bytes of a part come from, before they are written.
     func note(
         _ source: String?, of staged: StagedContent, _ expected: ExpectedContent
     ) throws(StoreError) {

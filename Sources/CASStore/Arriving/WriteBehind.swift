@@ -26,7 +26,6 @@ final class WriteBehind {
             var contents: [Content] = []
             var byteCount = 0
             var isBeingWritten = false
-            /// Why the first of the contents could not be staged.
             var failure: StoreError?
         }
 

@@ -9,7 +9,6 @@ public struct CollectionPlan: Sendable {
         ///
         /// A writer stored it and did not finish, or the index was rebuilt after its version was retired.
         case neverNamed
-        /// It was damaged, and a repair moved it away.
         case damaged
         /// It is a part of an object, and no version waits for the rest.
         case partial
@@ -19,7 +18,6 @@ public struct CollectionPlan: Sendable {
         package let address: ObjectID
         package let byteCount: Int64
         package let reason: Reason
-        /// In bytes.
         package internal(set) var diskByteCount: Int64 = 0
     }
 
@@ -27,7 +25,6 @@ public struct CollectionPlan: Sendable {
     package struct Packing: Sendable, Hashable {
         /// How many buckets they were for.
         package internal(set) var places = 0
-        /// The sizes of the files, in bytes.
         package internal(set) var byteCount: Int64 = 0
         /// The disk usage of the files and their directories, in bytes.
         package internal(set) var diskByteCount: Int64 = 0
@@ -35,7 +32,6 @@ public struct CollectionPlan: Sendable {
 
     /// The objects that no version and no running writer references.
     package var objects: [Garbage] = []
-    /// Damaged objects in quarantine.
     package internal(set) var quarantined: [Garbage] = []
     /// Partial objects that no version waits for.
     package internal(set) var staged: [Garbage] = []
@@ -66,6 +62,5 @@ public struct Collected: Sendable, Hashable {
     /// Their total size.
     public internal(set) var byteCount: Int64 = 0
     package internal(set) var packing = CollectionPlan.Packing()
-    /// The disk usage of everything deleted, in bytes; see ``CollectionPlan/diskByteCount``.
     package internal(set) var diskByteCount: Int64 = 0
 }

@@ -59,7 +59,6 @@ extension Store {
         }
     }
 
-    /// How many objects are announced at once.
     private static let batch = 2048
 
     /// - Returns: the last id looked at, or `nil` if there is no garbage after it.
@@ -228,7 +227,6 @@ extension Store {
         _ = try unwantedPartials(removing: true)
     }
 
-    /// Whether a version names what a part is of, or is missing what it leads to.
     private func isAwaited(_ part: PartName) throws(StoreError) -> Bool {
         let known = try reading { (index) throws(StoreError) in try index.object(part.object) }
         guard let known, known.references > 0 else { return false }

@@ -1,10 +1,8 @@
 // Cached parts of packs for buckets that are no longer used.
 
 extension Store {
-    /// How many seconds after its last use a cache is kept.
     static let packingAgeMax: Int64 = 30 * 86_400
 
-    /// The caches that a collection would delete.
     func unusedPacking() throws(StoreError) -> CollectionPlan.Packing {
         var found = CollectionPlan.Packing()
         // Read access suffices, also where nothing can be written.

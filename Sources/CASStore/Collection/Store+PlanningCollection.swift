@@ -137,7 +137,6 @@ extension IndexTransaction {
         return found
     }
 
-    /// The ids of those `names` that are registered, and their positions in it.
     fileprivate func ids(of names: [String]) throws(StoreError) -> [(id: Int64, position: Int)] {
         var known: [(id: Int64, position: Int)] = []
         for (position, name) in names.enumerated() {

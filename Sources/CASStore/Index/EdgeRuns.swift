@@ -95,7 +95,6 @@ struct EdgeRuns: Sendable, Equatable {
         return place < runs.count && runs[place].contains(id)
     }
 
-    /// The number of ids.
     var count: Int64 { runs.reduce(0) { $0 + ($1.upperBound - $1.lowerBound + 1) } }
 }
 

@@ -32,7 +32,6 @@ extension Index {
         return opened
     }
 
-    /// Opens or creates the file at the path.
     func connect(_ mode: Connection.Mode) throws(StoreError) -> Connection {
         try Connection(
             path: path, in: directories.root.raw, of: fileSystem, mode: mode, options)
@@ -110,7 +109,6 @@ extension Index {
         throw StoreError(.index, found)
     }
 
-    /// What is wrong with the file as a whole, unless it is just being written.
     private func problem(of connection: Connection) throws(StoreError) -> String? {
         let pages = try pragma("page_count", connection)
         let pageSize = try pragma("page_size", connection)

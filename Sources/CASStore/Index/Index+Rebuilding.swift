@@ -76,7 +76,6 @@ extension Index {
         "\(status.inode):\(status.byteCount):\(status.modifiedAt):\(status.changedAt)"
     }
 
-    /// The manifest files by version name, sorted.
     func manifestFiles() throws(StoreError) -> [(name: String, status: FileStatus)] {
         var files: [(name: String, status: FileStatus)] = []
         let directory = directories.manifests.raw

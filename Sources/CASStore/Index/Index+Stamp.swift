@@ -69,7 +69,6 @@ extension Index {
         try writeStamp(settled: generation - 1, pending: generation, durably: durably)
     }
 
-    /// Counts the transaction in the index.
     func count(_ generation: Int64, _ connection: Connection) throws(StoreError) {
         try connection.statement("UPDATE meta SET value = ? WHERE key = 'generation'")
             .bind(1, generation).run()
@@ -174,7 +173,6 @@ struct IndexStamp: Equatable, Sendable {
         return Array((line + sum + "\n").utf8)
     }
 
-    /// Whether an index of this epoch and generation is up to date.
     func agrees(epoch: String, generation: Int64) -> Bool {
         epoch == self.epoch
             && (generation == settled || generation == pending || generation > pending)

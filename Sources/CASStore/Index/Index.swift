@@ -24,11 +24,9 @@ package final class Index: @unchecked Sendable {
     var isInMemory: Bool { memoryBasis != nil }
     /// Why the index was rebuilt after this store was opened, if it was damaged or stale.
     var damage: (reason: String, isRepaired: Bool)?
-    /// The last reported reason why the file could not be used.
     private var saidUnusable: String?
     /// Whether the manifests have been compared with the index since it was opened.
     var isReconciled = false
-    /// The stamp as it was last read, and its bytes.
     var lastStamp: (bytes: [UInt8], stamp: IndexStamp)?
     let locks: IndexLocks
 

@@ -77,7 +77,6 @@ final class IndexLocks {
         return false
     }
 
-    /// Returns when every write transaction that runs now has ended.
     func waitForWriters() throws(StoreError) {
         try lock(.writing)
         unlock()

@@ -60,7 +60,6 @@ enum IndexSchema {
         PRAGMA cell_size_check = ON;
         """
 
-    /// The most bytes of changed pages that a journal keeps in memory.
     static let journalMemory: Int64 = 32 << 20
 
     /// The page cache while an index is made: its pages come in the order of addresses, which is effectively random.

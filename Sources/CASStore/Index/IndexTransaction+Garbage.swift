@@ -1,6 +1,5 @@
 // Garbage and its origins: what retired versions have left, and what others would leave.
 
-/// A retired version, as its garbage remembers it.
 package struct RetiredVersion: Sendable, Hashable {
     package let name: String
     /// In seconds since 1970; for people.
@@ -128,7 +127,6 @@ extension IndexTransaction {
         }
     }
 
-    /// The total size of the objects on disk that versions name.
     func referencedBytes() throws(StoreError) -> Int64 {
         try statement("SELECT coalesce(sum(bytes), 0) FROM object WHERE refs > 0 AND state = 1")
             .firstInteger() ?? 0

@@ -7,7 +7,6 @@ struct ObjectRow: Sendable, Hashable {
     let fingerprint: Fingerprint?
     /// `nil` if the row has an invalid value.
     let state: ObjectState?
-    /// How many versions name it.
     let references: Int64
 
     var isPresent: Bool { state == .present }
@@ -108,7 +107,6 @@ extension IndexTransaction {
         .bind(1, change).bind(2, object.id).run()
     }
 
-    /// Records a fingerprint that a full check has computed.
     func setFingerprint(_ fingerprint: Fingerprint, of address: ObjectID) throws(StoreError) {
         try statement("UPDATE object SET fingerprint = ? WHERE address = ?")
             .bind(1, fingerprint).bind(2, address).run()
@@ -152,7 +150,6 @@ extension IndexTransaction {
         for id in ids { try update.bind(1, id).run() }
     }
 
-    /// Forgets objects whose files are deleted.
     func forget(_ ids: [Int64]) throws(StoreError) {
         guard let largest = ids.max() else { return }
         try statement(
@@ -173,7 +170,6 @@ extension IndexTransaction {
     }
 }
 
-/// Finds many objects in the index by ascending address.
 struct ObjectCursor {
     struct Found {
         var id: Int64

@@ -125,7 +125,6 @@ extension IndexTransaction {
         }.map(\.name)
     }
 
-    /// Records which file the registered version was read from.
     func noteManifest(_ name: String, _ identity: String) throws(StoreError) {
         try statement(
             "UPDATE version SET manifest_status = ? WHERE name = ?"

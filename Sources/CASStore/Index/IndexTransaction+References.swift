@@ -1,6 +1,5 @@
 // Counts which versions name which objects, and what each of them alone keeps.
 
-/// The `state` column of an object.
 enum ObjectState: Int64 {
     /// Named by a version, not on disk.
     case absent = 0
@@ -12,7 +11,6 @@ enum ObjectState: Int64 {
 
 /// What a writer knows about an object of the version that it records.
 package struct WriterKnowledge: Sendable {
-    /// The fingerprint of the bytes that it has read.
     package var fingerprint: Fingerprint
     /// Whether it has itself verified that the object is in `objects/`, intact and durable.
     ///
@@ -93,11 +91,8 @@ extension IndexTransaction {
         return absent
     }
 
-    /// What the index knows of the objects that a version will name.
     private struct KnownReferences {
-        /// The ids of those that have a row.
         var known = EdgeRuns([])
-        /// The positions of the others.
         var missing: [UInt32] = []
         /// Those whose rows may have to change: not present, or of another size.
         var changing: [(position: UInt32, found: ObjectCursor.Found)] = []

@@ -27,7 +27,6 @@ enum Tally {
 }
 
 extension EdgeRuns {
-    /// The sum of the weights of all ids.
     var tally: Int64 {
         var sum: Int64 = 0
         for run in runs {

@@ -32,7 +32,6 @@ extension IndexTransaction {
         try statement("SELECT \(Self.columns) FROM version WHERE name = ?").bind(1, name).first(row)
     }
 
-    /// A name that differs from `name` in case only.
     func nameInOtherCase(_ name: String) throws(StoreError) -> String? {
         try statement("SELECT name FROM version WHERE name = ?1 COLLATE NOCASE AND name <> ?1")
             .bind(1, name).first { $0.text(0) } ?? nil

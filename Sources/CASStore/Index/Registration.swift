@@ -40,7 +40,6 @@ package struct References: Sendable, RandomAccessCollection {
     package func manifestPosition(_ index: Int) -> Int { position(index) }
 }
 
-/// The facts about a version that the index records, taken from its manifest.
 package struct Registration: Sendable {
     package var name: String
     /// The address of the manifest's canonical bytes.
@@ -91,7 +90,6 @@ package protocol ManifestReading: Sendable {
     ) throws(StoreError) -> Bool
 }
 
-/// A registered version, as the index knows it.
 package struct VersionRow: Sendable, Hashable {
     package var id: Int64
     package var name: String
@@ -99,7 +97,6 @@ package struct VersionRow: Sendable, Hashable {
     package var content: ObjectID
     package var fileCount: Int64
     package var byteCount: Int64
-    /// What retiring the version would free, once collected.
     package var uniqueByteCount: Int64
     package var isComplete: Bool
     package var recovery: Recovery

@@ -93,7 +93,6 @@ extension IndexTransaction {
         try report(&hits, found)
     }
 
-    /// The place of a row of the cache in the order of its table.
     private struct CachePlace: Comparable {
         var inode: Int64
         var device: Int64
@@ -114,7 +113,6 @@ extension IndexTransaction {
     }
 
     private struct Hit {
-        /// How many hits are looked up among the objects at once.
         static let countMax = 16_384
         var position: UInt32
         var object: Int64

@@ -1,7 +1,6 @@
 package import Platform
 
 extension FileSystem {
-    /// Whether a directory is a store or inside one.
     package func isInsideStore(_ directory: Int32) throws(StoreError) -> Bool {
         try anyAncestor(of: directory) { (directory, _) throws(StoreError) in
             try isStore(directory)

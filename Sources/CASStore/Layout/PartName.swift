@@ -35,7 +35,6 @@ package struct PartName: Sendable, Hashable, CustomStringConvertible {
         leadsTo = (object, byteCount)
     }
 
-    /// The object that the bytes are, or lead to.
     package var object: ObjectID { leadsTo?.object ?? name }
 
     package var description: String {

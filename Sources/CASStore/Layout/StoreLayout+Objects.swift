@@ -4,7 +4,6 @@ extension StoreLayout {
     /// The directories over which objects are spread, by the first byte of the address; sorted.
     package static let shards = (0...255).map { Hex.string([UInt8($0)]) }
 
-    /// An object's path inside `objects/`.
     package static func objectPath(_ address: ObjectID, executable: Bool = false) -> String {
         String(unsafeUninitializedCapacity: 67) { text in
             guard let start = text.baseAddress else { return 0 }
@@ -95,7 +94,6 @@ extension StoreLayout {
         }
     }
 
-    /// Calls `body` with an object's path inside `objects/`, on the stack.
     @inline(__always)
     package static func withObjectPath<R: ~Copyable>(
         _ address: ObjectID, executable: Bool = false,

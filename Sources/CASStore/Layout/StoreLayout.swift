@@ -61,7 +61,6 @@ package enum StoreLayout {
         return stem == "stray" || topLevelNames.contains { $0.prefix { $0 != "." } == stem }
     }
 
-    /// All names that castree itself puts at the top of a store.
     package static let topLevelNames: Set<String> = Set(
         directories + [
             format, lifecycle, current, index, stamp, verified, lastCheck, stuck, reserve, trust,
@@ -136,7 +135,6 @@ package enum StoreLayout {
 extension StoreLayout {
     /// Locked by every process that uses the index.
     package static let indexLock = ".index"
-    /// Held by the process that changes the index.
     static let writerLock = ".writer"
     package static let lifecycleLock = ".lifecycle"
     package static let serverLock = ".server"
@@ -158,7 +156,6 @@ extension StoreLayout {
         startLock, ownerProbe,
     ]
 
-    /// Held by the pull that fetches a release, under whatever name.
     package static func fetchLock(_ release: ObjectID) -> String { fetchPrefix + "\(release)" }
 
     /// Whether a lock is a pull's, and meaningless once it is not held.

@@ -4,7 +4,6 @@
 /// relies on. The kernel releases the lock however the process ends, so a lease cannot outlive its writer; the next
 /// writer finds the file unlocked and cleans up. It needs no sync: a power cut ends every lease.
 package struct Lease: ~Copyable, Sendable {
-    /// The process id and a random token.
     package let name: String
     private let store: Store
     let file: Descriptor

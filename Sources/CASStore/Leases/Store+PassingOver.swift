@@ -7,7 +7,6 @@ import Synchronization
 package struct StuckLeftover: Sendable, Hashable {
     /// Relative to the store.
     package var path: String
-    /// Why it stays.
     package var reason: String
 
     package init(path: String, reason: String) {
@@ -64,7 +63,6 @@ extension Store {
         }.sorted { $0.path < $1.path }
     }
 
-    /// The reason for a leftover whose path ends in the name of a lease.
     package func reasonStuck(of lease: String) -> String? {
         stuckLeftovers.first { $0.path.hasSuffix(lease) }?.reason
     }

@@ -43,7 +43,6 @@ extension Store {
     /// Where writers leave entries that end in the name of their lease.
     enum LeaseTrace { case staging, manifests, versions }
 
-    /// The leases that have such entries but no file.
     func lostLeases(in traces: [LeaseTrace]) throws(StoreError) -> [String] {
         var found: [String: [(directory: Int32, name: String)]] = [:]
         for trace in traces {
@@ -259,7 +258,6 @@ extension Store {
         return try examined(try publishedNames(in: staging.raw))
     }
 
-    /// The objects that were staged without a lease and have been published.
     func publishedAlone() throws(StoreError) -> [StoredObject] {
         try examined(try publishedNames(in: directories.staging.raw)).sound
     }
@@ -281,7 +279,6 @@ extension Store {
         return (sound, torn)
     }
 
-    /// Whether it is `<address>`, or `<provisional name>.<address>`.
     private static func isStagedName(_ name: String) -> Bool {
         guard ObjectID(String(name.prefix(64))) != nil else { return false }
         return name.utf8.count == 64 || ObjectID(String(name.dropFirst(65))) != nil

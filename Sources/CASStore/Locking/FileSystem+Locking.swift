@@ -108,7 +108,6 @@ extension FileSystem {
 package struct LockWait {
     /// The time after which a notice names the lock's holder.
     private static let silence: Duration = .seconds(2)
-    /// In milliseconds.
     private static let longestPause: Int64 = 50
 
     private let options: StoreOptions

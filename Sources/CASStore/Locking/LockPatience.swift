@@ -35,6 +35,5 @@ package struct LockPatience: Sendable {
         return try result.get()
     }
 
-    /// Whether the operation no longer waits for locks.
     var isOver: Bool { isGivenUp() || SuspendingClock.now >= end }
 }

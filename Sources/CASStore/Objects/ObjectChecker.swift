@@ -5,7 +5,6 @@ package struct ObjectChecker: ~Copyable {
     private var hasher: ObjectHasher
     private var fingerprinter: Fingerprinter
     package let buffer: UnsafeMutableRawBufferPointer
-    /// Limits the rate of reading, if set.
     var pace: ReadPace?
 
     /// Bytes read at a time: large enough that the call costs nothing, small enough for the cache.

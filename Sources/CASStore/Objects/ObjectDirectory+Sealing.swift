@@ -67,7 +67,6 @@ extension ObjectDirectory {
         return try isRight(address, status, byteCount: status.byteCount, executable: false)
     }
 
-    /// - Parameter status: of the file.
     func isRight(
         _ address: ObjectID, _ status: FileStatus, byteCount: Int64, executable: Bool
     ) throws(StoreError) -> Bool {

@@ -105,7 +105,6 @@ package struct ObjectDirectory: Sendable {
         return true
     }
 
-    /// - Returns: `false` if a file of that name is there.
     private func link(
         _ staged: Int32, _ name: UnsafePointer<CChar>, as address: ObjectID
     ) throws(StoreError) -> Bool {
@@ -211,7 +210,6 @@ package struct ObjectDirectory: Sendable {
         try deleteFile(of: address, executable: executable)
     }
 
-    /// - Returns: whether there was one.
     @discardableResult
     private func deleteFile(
         of address: ObjectID, executable: Bool

@@ -50,7 +50,6 @@ package struct OwnersFileSystem: FileSystemWrapper {
                 + "command as its owner" + (userName(user).map { " (sudo -u \($0) …)" } ?? ""))
     }
 
-    /// Why root cannot be the owner; `nil` if it can.
     var refusal: StoreError? { if case .failure(let error) = owner { error } else { nil } }
 
     /// Changes something as the owner.

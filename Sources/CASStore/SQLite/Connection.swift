@@ -83,7 +83,6 @@ package final class Connection {
         try Self.acting(owner, body)
     }
 
-    /// Runs statements without parameters and results.
     package func execute(_ sql: String) throws(StoreError) {
         let result = try acting { () throws(StoreError) in
             sqlite3_exec(handle, sql, nil, nil, nil)
@@ -205,7 +204,6 @@ extension StoreError {
             cause: .sqlite(code: code, message: text))
     }
 
-    /// Whether the database could not be made durable.
     var saysIndexSyncFailed: Bool {
         guard case .sqlite(let code, _) = cause else { return false }
         return code == castree_sqlite_ioerr_fsync()

@@ -12,7 +12,6 @@ struct OrderedCursor<Key: Comparable> {
     private var here: Key?
     private var hasBegun = false
 
-    /// How many rows to step over before seeking the key.
     private static var stepsMax: Int { 4 }
 
     init(

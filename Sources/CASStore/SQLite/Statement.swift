@@ -73,7 +73,6 @@ package final class Statement {
         while try step() {}
     }
 
-    /// The result of `read` for the first row; `nil` if there is none.
     package func first<R>(
         _ read: (Statement) throws(StoreError) -> R
     ) throws(StoreError) -> R? {

@@ -237,7 +237,6 @@ extension Store {
         }
     }
 
-    /// Gives the reserve's space back to the file system for the work at hand.
     package func releaseReserve() throws(StoreError) {
         try fileSystem.removeIfPresent(directories.root.raw, StoreLayout.reserve)
     }

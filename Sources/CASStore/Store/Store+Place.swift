@@ -8,7 +8,6 @@ extension Store {
         case replaced
         /// Its root exists, but directories in it were removed.
         case broken
-        /// It was deleted.
         case gone
     }
 

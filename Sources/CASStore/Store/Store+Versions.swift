@@ -28,7 +28,6 @@ extension Store {
         }
     }
 
-    /// The names of the manifest files, sorted, whatever they hold.
     package func manifestNames() throws(StoreError) -> [String] {
         try index { (index) throws(StoreError) in try index.manifestFiles().map(\.name) }
     }
@@ -107,7 +106,6 @@ extension Store {
         try reading { (index) throws(StoreError) in try index.touchedManifests() }
     }
 
-    /// What a version names, as the index knows it.
     package func references(of name: String) throws(StoreError) -> [Reference] {
         try reading { (index) throws(StoreError) in
             guard let row = try index.version(name) else { return [] }
@@ -115,7 +113,6 @@ extension Store {
         }
     }
 
-    /// The addresses that no registered version names.
     package func unnamed(_ addresses: Set<ObjectID>) throws(StoreError) -> [ObjectID] {
         guard !addresses.isEmpty else { return [] }
         return try reading { (index) throws(StoreError) in
@@ -128,7 +125,6 @@ extension Store {
         }
     }
 
-    /// The sizes of objects, as the index knows them.
     package func sizes(of addresses: Set<ObjectID>) throws(StoreError) -> [Reference] {
         try reading { (index) throws(StoreError) in
             var result: [Reference] = []

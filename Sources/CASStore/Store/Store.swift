@@ -47,7 +47,6 @@ public final class Store: Sendable {
         ObjectDirectory(fileSystem: fileSystem, directories: directories)
     }
 
-    /// Uses the index, one thread at a time.
     package func index<R>(
         _ body: (Index) throws(StoreError) -> R
     ) throws(StoreError) -> R {

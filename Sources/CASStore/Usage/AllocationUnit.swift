@@ -1,6 +1,5 @@
 /// Estimates the disk usage of a file from its size, by the file system's allocation unit.
 package struct AllocationUnit: Sendable, Hashable {
-    /// The unit, in bytes.
     package let byteCount: Int64
 
     /// - Parameter unit: from the file system. A value larger than any file system's clusters is a network's transfer

@@ -13,7 +13,6 @@ package struct DiskUsage: Sendable, Hashable {
         case executableCopies = "twins"
         /// Partial objects, and unpublished files of running writers.
         case staging
-        /// Damaged objects that a repair moved away.
         case quarantine
         case manifests
         /// Directories, and files that are copies because they could not be links.
@@ -23,26 +22,21 @@ package struct DiskUsage: Sendable, Hashable {
         case packing
         /// Space set aside so that collecting works on a full disk.
         case reserve
-        /// The lifecycle, the event log, leases, and everything else.
         case other
     }
 
-    /// The disk usage of one version's tree, in bytes.
     package struct Tree: Sendable, Hashable {
         /// The usage of a plain copy: directories, and files as often as they have names there.
         package internal(set) var copyBytes: Int64 = 0
         /// The usage of directories, and of files that are not links to objects.
         package internal(set) var ownBytes: Int64 = 0
-        /// The usage of directories alone.
         package internal(set) var directoryBytes: Int64 = 0
     }
 
     package struct Figures: Sendable, Hashable {
         /// Counts each inode once.
         package var files = 0
-        /// The sum of the file sizes, in bytes.
         package var apparentBytes: Int64 = 0
-        /// The disk usage of files and directories, in bytes.
         package var diskBytes: Int64 = 0
 
         static func += (sum: inout Figures, part: Figures) {
@@ -53,7 +47,6 @@ package struct DiskUsage: Sendable, Hashable {
     }
 
     private var figures = [Figures](repeating: Figures(), count: Part.allCases.count)
-    /// The trees, by their names in `versions/`.
     package internal(set) var trees: [String: Tree] = [:]
     /// The disk usage of each manifest in bytes, by file name.
     package internal(set) var manifests: [String: Int64] = [:]

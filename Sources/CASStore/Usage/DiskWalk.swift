@@ -1,6 +1,5 @@
 import Synchronization
 
-/// The walk through a store that computes ``DiskUsage``.
 struct DiskWalk {
     private let store: Store
     private(set) var blocks: ObjectBlocks
@@ -214,7 +213,6 @@ struct DiskWalk {
         return status
     }
 
-    /// The figures of a file; zero if it was counted under another name.
     private mutating func count(_ status: FileStatus) -> DiskUsage.Figures {
         let bytes = status.blocks * 512
         tree.copyBytes += bytes

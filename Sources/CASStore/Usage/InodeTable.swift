@@ -19,7 +19,6 @@ final class InodeTable {
         return place
     }
 
-    /// The disk usage of an inode in bytes; `nil` if it has not been seen.
     func diskBytes(of inode: UInt64) -> Int64? {
         guard inode != 0 else { return nil }
         let found = places[place(of: inode, in: places)]

@@ -10,7 +10,6 @@ struct ObjectBlocks: Sendable {
     private let shift: Int
     /// The blocks of each object, in bytes.
     private(set) var own: [Int64]
-    /// Those of its executable copy; few have one.
     private(set) var copies: [UInt32: Int64] = [:]
 
     /// - Parameter words: the first eight bytes of each address, by rank.
@@ -53,14 +52,12 @@ struct ObjectBlocks: Sendable {
         }
     }
 
-    /// The disk usage of each object with its executable copy, by rank.
     var all: [Int64] {
         var all = own
         for (rank, bytes) in copies { all[Int(rank)] += bytes }
         return all
     }
 
-    /// The disk usage of an object and its executable copy; `nil` if it is not known.
     func diskBytes(of address: ObjectID) -> (own: Int64, copy: Int64)? {
         let place = Self.place(of: Self.key(address.w0), in: keys, shift)
         guard keys[place] != 0 else { return nil }

@@ -14,7 +14,6 @@ public struct StoreUsage: Sendable, Hashable {
     public var apparentBytes: Int64 = 0
     /// The disk usage of unreferenced objects, in bytes; `nil` if each was not examined.
     package var unreferencedDiskBytes: Int64?
-    /// The disk usage part by part, from which the sums above come.
     package var disk = DiskUsage()
     /// `apparentBytes` divided by `objectBytes`; 1 when nothing is stored.
     public var ratio: Double { objectBytes > 0 ? Double(apparentBytes) / Double(objectBytes) : 1 }
@@ -31,14 +30,12 @@ public struct StoreUsage: Sendable, Hashable {
 package struct LargeObject: Sendable, Hashable {
     package let address: ObjectID
     package let byteCount: Int64
-    /// How many versions reference it.
     package let references: Int
     /// The disk usage with its executable copy, in bytes; 0 if the disk was not examined.
     package var diskBytes: Int64 = 0
 }
 
 extension Store {
-    /// The total size of the objects in bytes, by the index alone.
     package func objectBytes() throws(StoreError) -> Int64 {
         try reading { (index) throws(StoreError) in
             try index.statement("SELECT coalesce(sum(bytes), 0) FROM object WHERE state <> 0")

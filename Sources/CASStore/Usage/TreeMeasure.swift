@@ -18,7 +18,6 @@ package struct TreeMeasure: Sendable {
     }
 
     private var files: [Inode: File] = [:]
-    /// The disk usage of the directories, in bytes.
     package private(set) var directoryBytes: Int64 = 0
     /// The disk usage of plain copies: the directories, and each file as often as it has a name.
     package private(set) var copyBytes: Int64 = 0
@@ -27,7 +26,6 @@ package struct TreeMeasure: Sendable {
 
     package init() {}
 
-    /// Adds a directory with its content; nothing if it is not there.
     package mutating func add(
         _ parent: Int32, _ name: String, in store: Store, depth: Int = 0
     ) throws(StoreError) {

@@ -10,7 +10,6 @@ package struct UsageTable: Sendable {
         var upper: UInt32
     }
 
-    /// Newest first.
     package internal(set) var versions: [VersionRow] = []
     /// Which present objects each version names, ascending.
     var spans: [[Span]] = []
@@ -18,7 +17,6 @@ package struct UsageTable: Sendable {
     package internal(set) var missingBytes: [Int64] = []
     /// The sizes of all objects of lower rank, in bytes; one element more than there are objects.
     var before: [Int64] = [0]
-    /// How many versions name the object of a rank.
     var references: [UInt32] = []
     /// Like ``before``, for the disk usage with executable copies; empty if the disk was not examined.
     var diskBefore: [Int64] = []
@@ -27,14 +25,12 @@ package struct UsageTable: Sendable {
     private var blocks: ObjectBlocks?
     /// The largest objects, largest first, as many as requested.
     package internal(set) var largest: [LargeObject] = []
-    /// The store's figures as far as the index knows them.
     package internal(set) var usage = StoreUsage()
 
     package init() {}
 
     func bytes(_ span: Span) -> Int64 { before[Int(span.upper)] - before[Int(span.lower)] }
 
-    /// Adds the results of a walk through the store.
     mutating func add(_ disk: DiskUsage, _ blocks: ObjectBlocks) {
         usage.add(disk)
         self.blocks = blocks
@@ -56,7 +52,6 @@ package struct UsageTable: Sendable {
         }
     }
 
-    /// Whether the disk was examined.
     package var knowsDisk: Bool { blocks != nil }
 
     /// The disk usage of an object and its executable copy; `nil` if it is missing, or the disk was not examined.
@@ -70,7 +65,6 @@ package struct UsageTable: Sendable {
 extension UsageTable {
     /// The totals of a version's present objects, each once, in bytes.
     package struct Sums {
-        /// Their sizes.
         package var bytes: Int64 = 0
         /// Their disk usage; 0, like the next, if the disk was not examined.
         package var diskBytes: Int64 = 0
@@ -129,7 +123,6 @@ private struct RankSet {
 
     init(count: Int) { words = Array(repeating: 0, count: count / 64 + 1) }
 
-    /// Adds a span, and calls `body` with its new parts.
     mutating func insert(_ span: UsageTable.Span, _ body: (UsageTable.Span) -> Void) {
         var position = span.lower
         while position < span.upper {
@@ -156,7 +149,6 @@ private struct RankSet {
 /// The largest of many objects; among equally large ones those with the smaller addresses.
 struct LargestObjects {
     private let limit: Int
-    /// Largest first.
     private(set) var sorted: [LargeObject] = []
 
     init(limit: Int) { self.limit = limit }
@@ -168,7 +160,6 @@ struct LargestObjects {
         return byteCount >= last.byteCount
     }
 
-    /// Adds an object if it is large enough.
     mutating func add(_ object: LargeObject) {
         let place = sorted.firstPosition { Self.precedes($0, object) }
         guard place < limit else { return }

@@ -5,7 +5,6 @@
 package struct ExecutableCopyBatch: Sendable {
     private let store: Store
     private let lease: String
-    /// The objects whose executable copy is staged here.
     package private(set) var staged: Set<ObjectID> = []
 
     package init(_ store: Store, lease: borrowing Lease) {

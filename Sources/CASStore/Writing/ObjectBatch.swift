@@ -188,7 +188,6 @@ final class SpaceBudget: Sendable {
 
     init(_ store: Store) { self.store = store }
 
-    /// Reserves `byteCount` bytes that are about to be written.
     func take(_ byteCount: Int64, _ fileSystem: any FileSystem) throws(StoreError) {
         let isCovered = left.withLock { left in
             left -= byteCount

@@ -1,11 +1,8 @@
 /// A growing staged file with the hash of its bytes so far; locked by this process and used by one thread.
 final class StagedContent {
-    /// Locked as long as this lives.
     let file: Descriptor
-    /// The open directory that holds it.
     let directory: Int32
     let name: String
-    /// How many bytes are staged.
     private(set) var offset: Int64 = 0
 
     private let fileSystem: any FileSystem
@@ -73,7 +70,6 @@ final class StagedContent {
         }
     }
 
-    /// Starts over, dropping what is staged.
     func restart() throws(StoreError) {
         try fileSystem.truncate(file.raw, to: 0)
         _ = hasher.finish()

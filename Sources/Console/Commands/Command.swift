@@ -9,9 +9,7 @@ package struct Argument: Sendable {
         var isOpen: Bool { self == .any || self == .some }
     }
 
-    /// The name in help, in capitals: `DIR`.
     package let name: String
-    /// Its meaning, in a few words.
     package let summary: String
     package var arity: Arity
     /// The permitted words; nil permits anything.
@@ -48,7 +46,6 @@ package struct Argument: Sendable {
 package struct Command: Sendable {
     /// The word that calls it; or two, the first of which it shares with others: `trust add`.
     package let name: String
-    /// One line without a full stop.
     package let summary: String
     /// The text of its help, with an example; paragraphs are separated by empty lines, and lines that begin with a
     /// space are printed as they are.
@@ -57,7 +54,6 @@ package struct Command: Sendable {
     package var arguments: [Argument] { makeArguments() }
     /// Its own options; it takes those of the program, too.
     package var options: [Option] { makeOptions() }
-    /// Its exit statuses; nil for the program's.
     package var statuses: ExitStatuses? { makeStatuses() }
     /// Does the work and returns the exit status; whatever it throws is reported.
     package private(set) var run: @Sendable (Invocation) throws -> ExitStatus

@@ -1,9 +1,7 @@
 /// The completions that a shell offers for a value or an argument.
 package enum Completion: Sendable {
     case nothing
-    /// Names of files.
     case files
-    /// Names of directories.
     case directories
     /// Words computed by the closure, which must be quick and must not print.
     ///
@@ -17,9 +15,7 @@ package enum Completion: Sendable {
 /// The command line before the word that is being completed.
 package struct CompletionContext: Sendable {
     package let program: Program
-    /// The operands so far, without the command word.
     package let operands: [String]
-    /// The beginning of the word that is being completed.
     package let current: String
     package let environment: @Sendable (String) -> String?
     let given: [String: String]

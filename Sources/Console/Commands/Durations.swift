@@ -23,7 +23,6 @@ extension Invocation {
                 + "\(Self.unitsOfSeconds)); not '\(text)'")
     }
 
-    /// A duration of whole seconds; nil for anything else.
     package static func seconds(_ text: String) -> Int64? {
         guard let time = milliseconds(text), time % 1000 == 0 else { return nil }
         return time / 1000
@@ -36,10 +35,8 @@ extension Invocation {
         (["d", "day", "days"], 86_400_000), (["w", "week", "weeks"], 604_800_000),
     ]
 
-    /// The shortest names of the units, for help and refusals.
     static let unitsOfTime = timeUnits.map { $0.names[0] }.joined(separator: ", ")
 
-    /// Those of whole seconds.
     static let unitsOfSeconds = timeUnits.filter { $0.milliseconds >= 1000 }
         .map { $0.names[0] }.joined(separator: ", ")
 
@@ -78,7 +75,6 @@ extension Invocation {
                 + "and K or KiB 1,024); not '\(text)'")
     }
 
-    /// A number of bytes above zero; nil for anything else.
     static func byteCount(_ text: String) -> Int64? {
         let number = text.utf8.prefix { isDigit($0) || $0 == UInt8(ascii: ".") }
         let parts = number.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)

@@ -10,10 +10,8 @@ package struct Invocation: Sendable {
     /// The command line without options, in order.
     package let operands: [String]
     let surroundings: Surroundings
-    /// For notes and warnings.
     package let diagnostics: Diagnostics
 
-    /// For results.
     package var output: Output { surroundings.output }
     package var environment: @Sendable (String) -> String? { surroundings.environment }
 
@@ -67,7 +65,6 @@ package struct Invocation: Sendable {
         try value(name).flatMap { Int($0) }
     }
 
-    /// The operand of a required argument.
     package func argument(_ name: String) -> String {
         guard let operand = optionalArgument(name) else {
             preconditionFailure("the argument \(name) is not required")
@@ -101,7 +98,6 @@ package struct Invocation: Sendable {
         }
     }
 
-    /// The given options as words for another program.
     package var givenWords: [String] {
         given.sorted { $0.key < $1.key }.flatMap { name, values in
             option(name).takesValue ? values.map { "--\(name)=\($0)" } : ["--\(name)"]
@@ -118,7 +114,6 @@ package struct Invocation: Sendable {
 extension Invocation {
     package var isJSON: Bool { diagnostics.isJSON }
 
-    /// How sizes are printed: exactly with `--bytes`.
     package var sizes: SizeStyle { given["bytes"] != nil ? .exact : .binary }
 
     /// Prints the result: with `--json` as an object with the members that the closure writes, otherwise as text.
@@ -173,7 +168,6 @@ extension Invocation {
         diagnostics.note("\(program.name): note: \(text)")
     }
 
-    /// Whether progress is visible to a person.
     package var isWatched: Bool {
         diagnostics.errors.isTerminal && !diagnostics.isQuiet && !diagnostics.isJSON
     }

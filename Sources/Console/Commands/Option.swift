@@ -1,17 +1,14 @@
 /// An option of a program or a command, as the table declares it.
 package struct Option: Sendable {
     package enum Shape: Sendable {
-        /// Takes no value.
         case flag
         /// Takes a text, for which help shows the placeholder.
         case text(placeholder: String)
         /// Takes one of the words listed.
         case choice([String])
-        /// Takes a whole number within the range.
         case integer(ClosedRange<Int>)
     }
 
-    /// The name, without the two hyphens.
     package let name: String
     package let shape: Shape
     package let summary: String
@@ -20,7 +17,6 @@ package struct Option: Sendable {
     package var isRequired = false
     /// The environment variable used if it is not given; an empty one counts as unset.
     package var environment: String?
-    /// The value when neither the option nor the variable is given.
     package var fallback: String?
     package var completion = Completion.nothing
 
@@ -57,9 +53,7 @@ package struct Option: Sendable {
     package static let json = flag("json", "print one JSON document; errors are JSON too")
     package static let quiet = flag("quiet", "print no progress and no notes")
     package static let bytes = flag("bytes", "print sizes as exact counts of bytes")
-    /// `--help` and `-h`, which every program and every command has.
     static let help = flag("help", "print this help")
-    /// `--version`, which every program has.
     static let version = flag("version", "print the version of the program")
 }
 
@@ -68,12 +62,10 @@ extension Option {
         if case .flag = shape { false } else { true }
     }
 
-    /// The permitted words; nil if it is no choice.
     var choices: [String]? {
         if case .choice(let words) = shape { words } else { nil }
     }
 
-    /// The name of its value in help; nil for a flag.
     var placeholder: String? {
         switch shape {
         case .flag: nil
@@ -83,7 +75,6 @@ extension Option {
         }
     }
 
-    /// The option as help spells it: `--mode link|copy`.
     var spelling: String {
         placeholder.map { "--\(name) \($0)" } ?? "--\(name)"
     }

@@ -13,15 +13,12 @@ package struct Program: Sendable {
     /// The name that messages and help begin with.
     package let name: String
     package let version: String
-    /// One line without a full stop.
     package let summary: String
-    /// The text of its help after the summary.
     package let discussion: String
     /// Options that every command takes, before or after its word.
     package let options: [Option]
     /// The commands, in the order of the help; `help` and `completions` are added at the end.
     package let commands: [Command]
-    /// The command that runs when the first operand names none.
     package let defaultCommand: String?
     /// The exit statuses of its commands, unless they have their own.
     package let statuses: ExitStatuses
@@ -48,7 +45,6 @@ package struct Program: Sendable {
     /// Whether several commands begin with that word: `trust add`, `trust list`.
     func isGroup(_ word: String) -> Bool { !members(of: word).isEmpty }
 
-    /// The second words of the commands that begin with a word.
     func members(of group: String) -> [String] {
         commands.filter { $0.name.hasPrefix(group + " ") }
             .map { String($0.name.dropFirst(group.count + 1)) }

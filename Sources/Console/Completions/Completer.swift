@@ -1,4 +1,3 @@
-/// A completion: words with their explanations, or a request for names of files.
 enum CompletionAnswer: Hashable, Sendable {
     case words([CompletionWord])
     case files
@@ -70,7 +69,6 @@ struct Completer {
         return values(argument.choices, argument.completion, context)
     }
 
-    /// One of the listed words, else what the declaration offers.
     private func values(
         _ choices: [String]?, _ completion: Completion, _ context: CompletionContext
     ) -> CompletionAnswer {

@@ -32,7 +32,6 @@ extension Program {
         return sections.joined(separator: "\n\n") + "\n"
     }
 
-    /// The help of the commands that begin with a word.
     func help(ofGroup word: String) -> String {
         let members = members(of: word)
         var sections = [
@@ -161,7 +160,6 @@ private func wrapped(_ words: [String], first: String, indentation: String) -> S
 }
 
 extension String {
-    /// The text with a capital and a full stop.
     fileprivate var capitalizedSentence: String {
         prefix(1).uppercased() + dropFirst() + (hasSuffix(".") ? "" : ".")
     }

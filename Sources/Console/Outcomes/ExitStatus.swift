@@ -8,11 +8,9 @@ package struct ExitStatus: RawRepresentable, Hashable, Sendable {
         self.rawValue = rawValue
     }
 
-    /// The command succeeded.
     package static let done = ExitStatus(rawValue: 0)
     /// The operation failed; the message says why.
     package static let failed = ExitStatus(rawValue: 1)
-    /// The command line was wrong.
     package static let usage = ExitStatus(rawValue: 2)
     /// The requested item does not exist.
     package static let notFound = ExitStatus(rawValue: 3)
@@ -44,6 +42,5 @@ package struct ExitStatuses: Sendable {
         self.help = help
     }
 
-    /// The status to use in place of a usual one.
     package func status(for usual: ExitStatus) -> ExitStatus { particular[usual] ?? usual }
 }

@@ -25,7 +25,6 @@ package struct CommandError: ProgramError, Hashable {
         self.message = message
     }
 
-    /// Describes any error for the report.
     init(reporting error: any Error) {
         switch error {
         case let error as any ProgramError:

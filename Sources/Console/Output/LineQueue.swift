@@ -18,22 +18,17 @@ package final class LineQueue: Sendable {
         /// Counts lines that were written or given up.
         var done = 0
         var hasThread = false
-        /// The thread waits for a reader.
         var isStuck = false
-        /// Nothing more is written: the reader has gone.
         var isBroken = false
         var hasFailed = false
-        /// Nothing is left that can be written now.
         var isOver: Bool { cost == 0 || isStuck || isBroken }
     }
 
     /// Far more than a live reader is ever behind.
     package static let byteCountMax = 1 << 20
-    /// The cost of a line besides its bytes.
     private static let overhead = 64
     /// A pipe that has room at all has room for this many bytes (pipe(7), PIPE_BUF).
     private static let pieceByteCount = 4096
-    /// How long `end` waits for a line that is being written.
     private static let endPause = Duration.seconds(1)
 
     private let descriptor: Int32
@@ -107,7 +102,6 @@ package final class LineQueue: Sendable {
         state.cost += line.count + Self.overhead
     }
 
-    /// Puts the number of dropped lines in their place.
     private func noteLoss(_ state: inout State) {
         guard state.dropped > 0 else { return }
         let line = onLoss(state.dropped)

@@ -30,7 +30,6 @@ package final class Output: Sendable {
         self.statusLine = statusLine
     }
 
-    /// Makes a stream in memory, for tests.
     package convenience init() {
         self.init(descriptor: nil, isTerminal: false, usesColour: false)
     }
@@ -132,9 +131,7 @@ package final class Output: Sendable {
 
 /// Standard output cannot be written: a full disk, a closed descriptor.
 package struct OutputError: ProgramError, Hashable {
-    /// The system's message.
     package let reason: String
-    /// The effect on the work, for the message.
     package let consequence: String
 
     package init(

@@ -2,14 +2,11 @@ internal import Platform
 
 /// The streams, environment and clock of a running program, as a value, so that tests run whole programs in memory.
 package struct Surroundings: Sendable {
-    /// For results.
     package let output: Output
-    /// For diagnostics.
     package let errors: Output
     package let environment: @Sendable (String) -> String?
     /// The line of a terminal that progress may use; nil if it is not visible.
     let statusLine: StatusLine?
-    /// The time since some fixed moment.
     let now: @Sendable () -> Duration
 }
 

@@ -8,12 +8,10 @@ package struct TextTable: Sendable {
         let heading: String
         let isRight: Bool
 
-        /// A column of text.
         package static func left(_ heading: String) -> Column {
             Column(heading: heading, isRight: false)
         }
 
-        /// A column of numbers.
         package static func right(_ heading: String) -> Column {
             Column(heading: heading, isRight: true)
         }

@@ -1,8 +1,6 @@
-/// A parsed command line.
 enum Request: Sendable {
     case run(Command, given: [String: [String]], operands: [String])
     case help(Command?)
-    /// Help on the commands whose names begin with this word.
     case helpOnGroup(String)
     case version
 }
@@ -141,7 +139,6 @@ extension UsageError {
 
 /// An argument that is spelled like an option: `--name`, `--name=value`, `-h`.
 struct SpelledOption {
-    /// The option as it was given, without its value.
     let text: String
     let name: String
     let value: String?

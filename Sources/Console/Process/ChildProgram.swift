@@ -195,7 +195,6 @@ package final class ChildProgram: Sendable {
             }
         }
 
-        /// The next line; at the end what is left.
         mutating func next() -> [UInt8]? {
             if let end = bytes.firstIndex(of: 10) {
                 defer { bytes.removeSubrange(...end) }

@@ -12,13 +12,10 @@
 package enum FilterProgram {
     package enum Ending: Sendable, Hashable {
         case exited(Int32)
-        /// A signal ended it.
         case killed
-        /// It took too long, and was killed.
         case late
         /// A signal asked this program to stop.
         case interrupted
-        /// It answered too much, and was killed.
         case talkative
     }
 

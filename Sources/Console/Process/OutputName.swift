@@ -54,7 +54,6 @@ final class OutputName {
         held = consume opened
     }
 
-    /// The place that a link at this one names.
     func following(_ target: String) throws(StoreError) -> OutputName {
         let path = target.hasPrefix("/") ? target : Console.directory(of: path) + target
         return try OutputName(path, system, owners, target, from: directory)

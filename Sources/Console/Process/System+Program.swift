@@ -71,7 +71,6 @@ extension System {
         }
     }
 
-    /// Whether a path is a fifo, links followed.
     package static func isFifo(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO

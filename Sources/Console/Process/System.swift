@@ -9,7 +9,6 @@ import Platform
     import Darwin
 #endif
 
-/// An error number of the C library.
 package struct SystemError: Error, Hashable, CustomStringConvertible {
     let number: Int32
 
@@ -138,7 +137,6 @@ package enum System {
         _ = cWrite(descriptor, &byte, 1)
     }
 
-    /// Waits until one of the descriptors is readable and returns those that are.
     static func waitUntilReadable(_ descriptors: [Int32]) throws(SystemError) -> [Int32] {
         var requests = descriptors.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
         while poll(&requests, nfds_t(requests.count), -1) < 0 {

@@ -46,7 +46,6 @@ extension Program {
             })
     }
 
-    /// Runs a command line in the surroundings given and returns its exit status.
     package func run(_ arguments: [String], in surroundings: Surroundings) -> ExitStatus {
         if arguments.first == CompletionShell.command {
             return answerCompletion(Array(arguments.dropFirst()), in: surroundings)

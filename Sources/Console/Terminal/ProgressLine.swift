@@ -1,9 +1,7 @@
 internal import Platform
 
 package enum ProgressUnit: Hashable, Sendable {
-    /// Bytes, shown in binary units.
     case bytes
-    /// Things with a plural name: "files".
     case count(String)
 }
 

@@ -48,7 +48,6 @@ package struct DisplayText: ExpressibleByStringInterpolation, Hashable, Sendable
             pieces.append(Piece(text: String(describing: value).escapedForDisplay, style: style))
         }
 
-        /// Appends a text that is safe already.
         package mutating func appendInterpolation(_ text: DisplayText) {
             pieces += text.pieces
         }
@@ -67,7 +66,6 @@ package struct DisplayText: ExpressibleByStringInterpolation, Hashable, Sendable
         }.joined()
     }
 
-    /// The width of the text on a terminal, in columns.
     var columnCount: Int {
         pieces.reduce(0) { $0 + $1.text.columnCount }
     }

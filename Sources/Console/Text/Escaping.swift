@@ -86,7 +86,6 @@ extension String {
         String(repeating: " ", count: max(0, count - columnCount)) + self
     }
 
-    /// Cuts the text to a number of columns, with an ellipsis for what is left out.
     func truncated(toColumns limit: Int) -> String {
         guard columnCount > limit else { return self }
         guard limit > 0 else { return "" }

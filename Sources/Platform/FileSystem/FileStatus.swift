@@ -5,7 +5,6 @@ package struct FileStatus: Hashable, Sendable {
     package enum Kind: Sendable, Hashable {
         case regular, directory, symbolicLink, fifo, socket, device, unknown
 
-        /// The kind in messages.
         package var noun: String {
             switch self {
             case .regular: "a file"
@@ -70,7 +69,6 @@ package struct FileStatus: Hashable, Sendable {
         }
     }
 
-    /// Whether this and `other` are one file on disk.
     package func isSameFile(as other: FileStatus) -> Bool {
         device == other.device && inode == other.inode
     }

@@ -54,7 +54,6 @@ extension FileSystem {
         return RegularFile(descriptor: file, byteCount: Int(status.byteCount))
     }
 
-    /// The full path, for messages.
     private func name(of path: UnsafePointer<CChar>, in directory: Int32) -> String {
         let path = String(cString: path)
         guard directory != POSIXFileSystem.workingDirectory else { return printable(path) }
@@ -103,14 +102,12 @@ extension FileSystem {
         path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path
     }
 
-    /// Opens a path; `nil` if nothing is there.
     package func openIfPresent(
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access
     ) throws(StoreError) -> Descriptor? {
         try ifPresent { () throws(StoreError) in try open(directory, path, access, mode: 0) }
     }
 
-    /// The result of `body`; `nil` if it throws `.notFound`.
     @discardableResult
     @inline(__always)
     package func ifPresent<R: ~Copyable>(
@@ -124,7 +121,6 @@ extension FileSystem {
         }
     }
 
-    /// The names of the wanted entries, unordered.
     package func names(
         in directory: Int32,
         where isWanted: (String, FileStatus.Kind) -> Bool = { (_, _) in true }
@@ -211,7 +207,6 @@ extension FileSystem {
         }
     }
 
-    /// As above, but `body` writes the bytes.
     package func replaceFile(
         _ directory: Int32, _ name: String, mode: UInt32 = 0o644, token: String, durably: Bool,
         _ writeBytes: (Int32) throws(StoreError) -> Void
@@ -251,14 +246,12 @@ extension FileSystem {
         }
     }
 
-    /// Removes a file; succeeds if it is already gone.
     package func removeIfPresent(
         _ directory: Int32, _ path: UnsafePointer<CChar>
     ) throws(StoreError) {
         try ifPresent { () throws(StoreError) in try remove(directory, path, directory: false) }
     }
 
-    /// Renames; succeeds if there is nothing to rename.
     package func renameIfPresent(
         _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
         to target: Int32, _ targetPath: UnsafePointer<CChar>

@@ -11,7 +11,6 @@ extension FileSystem {
         return try open(current.raw, last, access, mode: 0)
     }
 
-    /// The names of a directory's entries, each ending in 0.
     package func rawNames(in directory: Int32) throws(StoreError) -> [[CChar]] {
         var names: [[CChar]] = []
         try list(directory) { (entry, _) throws(StoreError) in
@@ -24,7 +23,6 @@ extension FileSystem {
 
 /// Names as the disk has them: bytes that end in 0 and need not be text.
 package enum RawName {
-    /// The bytes of a name, with the 0 at its end.
     package static func bytes(of name: UnsafePointer<CChar>) -> [CChar] {
         var count = 0
         while name[count] != 0 { count += 1 }

@@ -165,7 +165,6 @@ package enum Access: Sendable, Hashable {
     /// Writing to an existing file, following symbolic links, never truncated: for a path that a user typed, which
     /// may be a pipe or a device.
     case writingFollowingLinks
-    /// Appending to an existing file.
     case appending
     /// A directory; a symbolic link is refused.
     case directory
@@ -179,13 +178,11 @@ package enum Access: Sendable, Hashable {
     case directoryOfTypedFile
 }
 
-/// The space of a file system, in bytes.
 package struct FreeSpace: Sendable, Hashable {
     package var available: Int64
     package var total: Int64
     /// How many more files it can hold; nil if it does not count them.
     package var files: Int64?
-    /// Whether it is mounted read-only.
     package var isReadOnly = false
     /// The allocation unit in bytes (statvfs(3), f_frsize).
     package var unit: Int64 = 1

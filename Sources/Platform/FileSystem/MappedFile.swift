@@ -37,7 +37,6 @@ package final class MappedFile: @unchecked Sendable {
     deinit { if let start { munmap(start, count) } }
 
     package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: count) }
-    /// The bytes of a writable mapping.
     package var writable: UnsafeMutableRawBufferPointer {
         UnsafeMutableRawBufferPointer(start: start, count: count)
     }

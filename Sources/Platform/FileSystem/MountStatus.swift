@@ -4,7 +4,6 @@ import CSystem
 package struct MountStatus: Sendable, Hashable {
     /// The file system's usual name; for an unknown one its number (statfs(2), f_type).
     package var kind: String
-    /// Whether files can be changed through it.
     package var isWritable: Bool
     /// The identifier of the file system (f_fsid).
     package var fileSystem: UInt64

@@ -356,7 +356,6 @@ extension POSIXFileSystem {
         }
     }
 
-    /// The result of a call, which fails with a negative one.
     @discardableResult
     private func call<N: FixedWidthInteger>(
         _ name: String, _ directory: Int32, _ path: UnsafePointer<CChar>? = nil, _ deed: () -> N

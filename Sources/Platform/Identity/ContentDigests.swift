@@ -36,7 +36,6 @@ package final class ContentDigests {
         return labels
     }
 
-    /// Drops the bytes of an unfinished content.
     package func reset() {
         for one in running { one.digester.reset() }
     }

@@ -8,7 +8,6 @@ public enum DigestAlgorithm: String, Sendable, Hashable, CaseIterable {
     /// transmission errors, and is no label of a manifest.
     package var identifiesContent: Bool { self != .crc32 }
 
-    /// The length of a digest.
     package var byteCount: Int {
         switch self {
         case .crc32: 4

@@ -11,7 +11,6 @@ package struct Digester: ~Copyable {
     private var checksum = CRC32()
     private let other: Other?
 
-    /// A digest that is fetched by its name.
     private struct Other {
         let context: OpaquePointer
         let method: OpaquePointer
@@ -77,7 +76,6 @@ package struct Digester: ~Copyable {
         }
     }
 
-    /// Drops the bytes of an unfinished message.
     package mutating func reset() {
         if let other {
             EVP_DigestInit_ex(other.context, other.method, nil)

@@ -5,7 +5,6 @@ import CCrypto
 /// libcrypto decides what verifies: it refuses an S that is not below the order of the base point (section 5.1.7),
 /// and computes without the cofactor.
 enum Ed25519 {
-    /// The length of a public key, and of the seed of a private key.
     static let keyByteCount = 32
     static let signatureByteCount = 64
 

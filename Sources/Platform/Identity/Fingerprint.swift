@@ -20,7 +20,6 @@ package struct Fingerprint: Hashable, Sendable {
         low = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
     }
 
-    /// Calls `body` with the 16 bytes in canonical order.
     package func withBytes<R>(_ body: (UnsafeRawBufferPointer) -> R) -> R {
         withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { body($0) }
     }
@@ -42,7 +41,6 @@ package struct Fingerprinter: ~Copyable {
         XXH3_128bits_update(state, bytes.baseAddress, bytes.count)
     }
 
-    /// Returns the fingerprint and begins the next one.
     package mutating func finish() -> Fingerprint {
         let hash = XXH3_128bits_digest(state)
         XXH3_128bits_reset(state)

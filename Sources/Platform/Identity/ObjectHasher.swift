@@ -21,12 +21,10 @@ package struct ObjectHasher: ~Copyable {
         fingerprinter.update(bytes)
     }
 
-    /// Returns the address and the fingerprint, and begins the next object.
     package mutating func finish() -> (address: ObjectID, fingerprint: Fingerprint) {
         (digester.finish { ObjectID(unchecked: $0) }, fingerprinter.finish())
     }
 
-    /// Hashes one object in memory, and begins the next.
     package mutating func hash(
         _ bytes: UnsafeRawBufferPointer
     ) -> (address: ObjectID, fingerprint: Fingerprint) {

@@ -66,7 +66,6 @@ package struct VerificationKey: Sendable, Hashable {
         try self.init(subjectPublicKeyInfo: Array(decoded.prefix(count)))
     }
 
-    /// Its SubjectPublicKeyInfo in DER.
     package var subjectPublicKeyInfo: [UInt8] { Self.prefix + bytes }
 
     /// The same in base64: the body of its PEM file, in one line.

@@ -11,7 +11,6 @@ import CSystem
 /// Linux lists all locks in /proc/locks (proc(5)), by process and inode. Without /proc, or if the holder is in
 /// another container, it is unknown.
 package struct LockHolder: Sendable, Hashable {
-    /// `nil` if unknown.
     package var process: Int32?
     /// Its castree command or program name, if known.
     package var name: String?
@@ -19,7 +18,6 @@ package struct LockHolder: Sendable, Hashable {
     package var isStopped = false
     /// Whether it has ended, so that a program it started still has the lock.
     package var hasEnded = false
-    /// Whether it is this process.
     package var isThis = false
 
     /// As in messages: `process 4711 (add, stopped)`.

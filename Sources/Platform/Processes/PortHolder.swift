@@ -11,7 +11,6 @@ extension LockHolder {
         return process(holding: Set(sockets.map { "socket:[\($0)]" })).map { LockHolder($0) }
     }
 
-    /// A process that has one of these open.
     private static func process(holding links: Set<String>) -> Int32? {
         for name in names("/proc") {
             guard let process = Int32(name) else { continue }

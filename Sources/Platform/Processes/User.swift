@@ -6,7 +6,6 @@
 
 package func effectiveUser() -> UInt32 { geteuid() }
 
-/// A user in messages: `user app (uid 5001)`.
 package func userDescription(_ user: UInt32) -> String {
     userName(user).map { "user \($0) (uid \(user))" } ?? "uid \(user)"
 }

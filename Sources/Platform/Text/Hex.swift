@@ -58,7 +58,6 @@ package enum Hex {
         return (value | value >> 16) & 0xffff_ffff
     }
 
-    /// The eight digits of 32 bits, one in each byte.
     @inline(__always)
     private static func characters(_ value: UInt64) -> UInt64 {
         var value = (value | value << 16) & 0x0000_ffff_0000_ffff
@@ -67,7 +66,6 @@ package enum Hex {
         return spelling(value)
     }
 
-    /// The digits of the nibbles in eight bytes.
     @inline(__always)
     private static func spelling(_ nibbles: UInt64) -> UInt64 {
         let isLetter = ((nibbles &+ ones &* 6) >> 4) & ones

@@ -3,7 +3,6 @@ package struct MediaType: Sendable, Equatable {
     /// The kind of request that a missing file of this type was for.
     package enum Use: Sendable { case page, asset }
 
-    /// The type without parameters.
     package let name: String
     /// Whether it is text, which is UTF-8 here.
     package let isText: Bool
@@ -16,7 +15,6 @@ package struct MediaType: Sendable, Equatable {
     package static let unknown = MediaType(
         name: "application/octet-stream", isText: false, use: .asset)
 
-    /// The value of Content-Type.
     package func contentType(withCharset: Bool) -> String {
         isText && withCharset ? name + "; charset=utf-8" : name
     }

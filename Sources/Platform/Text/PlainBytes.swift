@@ -1,5 +1,4 @@
 extension UInt8 {
-    /// Whether it is an ASCII letter or digit.
     package var isAlphanumeric: Bool {
         switch self {
         case 48...57, 65...90, 97...122: true

@@ -58,7 +58,6 @@ package func hiding(_ secrets: [String], in text: String) -> String {
 /// A text's bytes with percent-encoded ones decoded.
 private struct SpelledBytes {
     let text: [UInt8]
-    /// The decoded bytes.
     private(set) var plain: [UInt8] = []
     /// Where each of ``plain`` begins in the text, followed by the text's end.
     private(set) var starts: [Int] = [0]

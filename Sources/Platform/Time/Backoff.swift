@@ -5,7 +5,6 @@
 package struct Backoff: Sendable, Hashable {
     /// The limit of the first wait; it doubles for each following wait.
     package var firstDelay: Duration
-    /// The limit of any wait.
     package var delayMax: Duration
     /// The longest wait that a server's `Retry-After` can impose.
     package var retryAfterMax: Duration

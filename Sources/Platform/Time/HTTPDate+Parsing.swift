@@ -15,7 +15,6 @@ extension HTTPDate {
     }
 }
 
-/// Reads one date from left to right.
 struct DateReader {
     let bytes: [UInt8]
     var position = 0

@@ -2,7 +2,6 @@
 package struct HTTPDate: Sendable, Hashable, Comparable {
     /// Seconds since 1970-01-01 00:00:00 UTC.
     package let seconds: Int64
-    /// The length of an IMF-fixdate.
     package static let byteCount = 29
 
     package init(seconds: Int64) { self.seconds = seconds }
@@ -29,7 +28,6 @@ package struct HTTPDate: Sendable, Hashable, Comparable {
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
-    /// The remainder that is never negative.
     static func modulo(_ number: Int64, _ divisor: Int64) -> Int64 {
         let rest = number % divisor
         return rest < 0 ? rest + divisor : rest

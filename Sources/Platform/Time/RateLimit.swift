@@ -19,7 +19,6 @@ package struct RateLimit: Sendable {
 
     package var isEmpty: Bool { byteRate != nil && level <= 0 }
 
-    /// Adds what the time since the last call is worth.
     package mutating func fill(at now: Int64) {
         guard let byteRate else { return }
         let elapsed = min(max(now - lastFill, 0), 3_600_000)

@@ -3,7 +3,6 @@ import CSystem
 package enum SystemClock {
     /// Milliseconds since an arbitrary time; monotonic.
     package static var milliseconds: Int64 { castree_monotonic_ns() / 1_000_000 }
-    /// The time since the same origin.
     package static var now: Duration { .nanoseconds(nanoseconds) }
     package static var nanoseconds: Int64 { castree_monotonic_ns() }
     /// Seconds since 1970, exact to a few milliseconds.
