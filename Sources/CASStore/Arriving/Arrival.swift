@@ -30,14 +30,11 @@ public struct Arrival: ~Copyable {
     public var name: ObjectID { expected.name }
     /// Its size, if given.
     public var byteCount: Int64? { expected.byteCount }
-    /// The number of bytes present, which is the offset to continue from.
-    ///
-    /// More than 0 at the beginning if an earlier attempt is continued.
+    /// The number of bytes present, where to continue; more than 0 at first if an earlier attempt is continued.
     public var offset: Int64 { staged?.offset ?? Int64(memory.count) }
 
     /// Adds bytes at ``offset``.
-    /// - Throws: `.mismatch` beyond the given size; `.outOfSpace`, `.io`. Then nothing is added, and existing bytes
-    ///   stay.
+    /// - Throws: `.mismatch` beyond the given size; `.outOfSpace`, `.io`. Then nothing is added, and the rest stays.
     public mutating func append(_ bytes: RawSpan) throws(StoreError) {
         let end = offset + Int64(bytes.byteCount)
         if let byteCount, end > byteCount {
@@ -66,10 +63,9 @@ public struct Arrival: ~Copyable {
 
     /// Notes the source of the bytes that follow, before the first of them.
     ///
-    /// Only for content without a trusted address or label: a later attempt may continue a killed process's part if
-    /// it has the same source.
-    /// - Parameter source: one line; `nil` if nothing names the source, so that parts of two sources could be mixed
-    ///   up.
+    /// Only without a trusted address or label: a later attempt may continue a killed process's part of the same
+    /// source.
+    /// - Parameter source: one line; `nil` if nothing names the source, so that parts of two sources could be mixed.
     package mutating func note(source: String?) throws(StoreError) {
         guard expected.isUnvouched, source != self.source else { return }
         self.source = source
@@ -97,13 +93,11 @@ public struct Arrival: ~Copyable {
         return try body(mapped.bytes)
     }
 
-    /// Verifies the bytes and hands them to ``Arrivals/settle()``, before which they are neither readable nor
-    /// durable.
+    /// Verifies the bytes for ``Arrivals/settle()``, before which they are neither readable nor durable.
     /// - Parameter isRight: called last, with the digests of the bytes; `false` is a mismatch.
     /// - Returns: the object, and its digests by the algorithms of the labels and the requested ones.
     /// - Throws: `.mismatch` when size, address or a label differ: the bytes are deleted, because continuing with
-    ///   them could never succeed (suspend content of which more may come); `.outOfSpace`, `.io`: what is staged
-    ///   stays.
+    ///   them could never succeed (suspend content of which more may come); `.outOfSpace`, `.io`: staged bytes stay.
     public consuming func finish(
         provedBy isRight: ([Label]) throws(StoreError) -> Bool = { (_) throws(StoreError) in true }
     ) throws(StoreError) -> Arrived {

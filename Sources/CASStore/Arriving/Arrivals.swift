@@ -71,10 +71,10 @@ public final class Arrivals {
     // Before the lease ends.
     deinit { behind.endWork() }
 
-    /// Calls `body`, while a second thread stages the small contents that it finishes.
+    /// Calls `body`, while a second thread stages the small contents that it finishes, for senders faster than the
+    /// disk.
     ///
-    /// For senders that are faster than the disk. A killed process may lose 4 MiB of finished content; an error in
-    /// staging is thrown by the next finish, or here.
+    /// A killed process may lose 4 MiB of finished content. Errors are thrown by the next finish, or here.
     package func writingBehind(_ body: () throws(StoreError) -> Void) throws(StoreError) {
         isBehind = true
         defer { isBehind = false }
@@ -103,7 +103,7 @@ public final class Arrivals {
                 labels: labels, digests: digests))
     }
 
-    /// Begins bytes that are not an object but lead to one, or continues what an earlier attempt staged.
+    /// Begins bytes that lead to an object, or continues what an earlier attempt staged.
     ///
     /// Do not finish it: read it with ``Arrival/withBytes(_:)``, then discard it.
     /// - Throws: `.outOfSpace`, `.writesRefused`.

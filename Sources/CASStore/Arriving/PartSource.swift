@@ -1,8 +1,7 @@
 /// The source of a partial file that no digest identifies, kept beside it in `staging/<name>.from`.
 ///
-/// A digest would finally tell whether the bytes are right. Without one, a part may be continued only from the same
-/// source, and if no power cut can have torn it: the note names the boot of the system during which it was written.
-/// `castree-part 1 <boot>`, a line end, the source.
+/// Such a part may be continued only from the same source, and if no power cut can have torn it: the note also names
+/// the boot during which it was written. `castree-part 1 <boot>`, a line end, the source.
 struct PartSource {
     private let store: Store
     private let name: String
@@ -42,10 +41,7 @@ struct PartSource {
 
     func remove() throws(StoreError) { try store.fileSystem.removeIfPresent(staging, name) }
 
-    /// Removes a note whose part is gone.
-    ///
-    /// A part is created before its note, so no running writer loses its note; one that has just begun would only
-    /// begin again.
+    /// Removes a note whose part is gone; a part is created before its note, so no running writer loses its note.
     static func removeOrphan(_ name: String, _ store: Store) throws(StoreError) {
         let staging = store.directories.staging.raw
         guard let part = part(of: name), try store.fileSystem.status(staging, part) == nil else {

@@ -1,9 +1,8 @@
 import Platform
 import Synchronization
 
-/// Stages small contents on a separate thread while the next ones come.
+/// Stages small contents on a second thread, because creating a file takes about as long as fetching its content.
 ///
-/// Creating a file takes about as long as fetching, decoding and hashing its content, so the two halves overlap.
 /// Belongs to one thread; at most ``byteCountMax`` and one content more are in memory.
 final class WriteBehind {
     /// Contents come in bursts, as frames of packs are decoded: a burst must not wait for the disk.
@@ -59,8 +58,7 @@ final class WriteBehind {
     deinit { endWork() }
 
     /// Takes a content whose bytes are verified.
-    /// - Throws: why an earlier content could not be staged. All unstaged contents stay here, and are tried again
-    ///   with the next.
+    /// - Throws: why an earlier content could not be staged. All unstaged contents stay, and are tried with the next.
     func add(_ bytes: [UInt8], as name: String) throws(StoreError) {
         let byteCount = queue.state.withLock { state in
             state.contents.append(Content(name: name, bytes: bytes))

@@ -5,9 +5,7 @@ public struct CollectionPlan: Sendable {
         case retired(RetiredVersion)
         /// No version would name it once this one is retired.
         case retiring(version: String)
-        /// No version names it or is known to have named it.
-        ///
-        /// A writer stored it and did not finish, or the index was rebuilt after its version was retired.
+        /// No version is known to name or have named it: a writer did not finish, or the index was rebuilt since.
         case neverNamed
         case damaged
         /// It is a part of an object, and no version waits for the rest.

@@ -124,9 +124,7 @@ extension Store {
                 + "makes it again from the version's tree, or says what to do")
     }
 
-    /// Reads objects that were never read, before they are deleted.
-    ///
-    /// A rebuilt index knows only their names, and other bytes may be there, the last copy of something else.
+    /// Reads objects known only by name (from a rebuilt index), which may be the last copy of something else.
     /// - Returns: those that could not be kept, and so stay where they are.
     private func keepUnlessProven(
         after: Int64, through last: Int64
@@ -177,9 +175,7 @@ extension Store {
         return found.sorted { $0.address < $1.address }
     }
 
-    /// Partial objects that no version names and no writer has open.
-    ///
-    /// Removes them under their lock, so that no writer begins with one in between.
+    /// Partial objects that no version names and no writer has open, removed under their lock.
     func unwantedPartials(
         removing: Bool
     ) throws(StoreError) -> [CollectionPlan.Garbage] {

@@ -12,9 +12,7 @@ extension Store {
         return found
     }
 
-    /// Deletes and counts the caches for buckets that this store has not published to for a month.
-    ///
-    /// Derived: publishing there again only compresses once more. A cache in use stays.
+    /// Deletes and counts unused caches, for buckets that this store has not published to for a month.
     func removeUnusedPacking(_ removed: inout CollectionPlan.Packing) throws(StoreError) {
         try eachUnusedPacking(locking: .changing) { (packing, name, measure) throws(StoreError) in
             try self.fileSystem.removeTree(packing, name)

@@ -1,8 +1,7 @@
 // Plans a collection without changing anything.
 
 extension Store {
-    /// Decides what to collect, without changing anything; includes leftovers of dead writers as the collection
-    /// would.
+    /// Decides what to collect, including leftovers of dead writers, without changing anything.
     /// - Parameter names: versions to retire first, in this order; names that are not registered are ignored.
     /// - Throws: `.index` while a manifest cannot be read; what reading the index throws.
     public func planCollection(
@@ -36,11 +35,11 @@ extension Store {
         return plan
     }
 
-    /// For each version, the bytes of its objects that no other version names once those before it are retired; 0 for
-    /// names that are not registered.
+    /// For each version, the bytes of its objects that no other version names once those before it are retired.
     ///
     /// Costs what these versions name.
-    /// - Returns: these bytes in the order of `names`, and those of all objects on disk that versions name now.
+    /// - Returns: these bytes in the order of `names`, 0 for unregistered ones, and those of all objects on disk that
+    ///   versions name now.
     package func bytesFreed(
         retiring names: [String]
     ) throws(StoreError) -> (freed: [Int64], total: Int64) {
@@ -54,9 +53,7 @@ extension Store {
         }
     }
 
-    /// The objects on disk that no version names once the given ones are retired together.
-    ///
-    /// Costs what these versions name.
+    /// The objects on disk that no version names once the given ones are retired; costs what these versions name.
     /// - Returns: the rows of the versions, newest first, the objects that would be freed, and their bytes.
     /// - Throws: `.noVersion` for a name that is not registered.
     package func freed(

@@ -1,8 +1,7 @@
 /// The ids that a version names, as runs of neighbours.
 ///
-/// Objects of one import get neighbouring ids, so a version is a few runs and costs a few bytes; the index updates a
-/// run with one statement. Stored as pairs of variable-length integers: the gap from the end of the run before, and
-/// the length.
+/// Objects of one import get neighbouring ids, so a version costs a few bytes and a statement for each run. Stored as
+/// pairs of variable-length integers: the gap from the end of the run before, and the length.
 struct EdgeRuns: Sendable, Equatable {
     /// Ascending, not touching each other.
     private(set) var runs: [ClosedRange<Int64>] = []

@@ -55,14 +55,10 @@ extension Index {
         return try isSeen()
     }
 
-    /// The error for a change that was cut short by a power cut or a kill.
-    ///
-    /// SQLite would trust a leftover journal and a half-written page.
+    /// A power cut or a kill interrupted a change; SQLite would trust its leftover journal and half-written page.
     static let cutShort = StoreError(.index, "a change of the index was cut short")
 
-    /// Whether a transaction was announced but not settled.
-    ///
-    /// A killed process leaves the same traces as a power cut.
+    /// Whether a transaction was announced but not settled, as after a power cut or a kill.
     func mayBeTorn() throws(StoreError) -> Bool {
         // In this order: a writer announces first, and settles last.
         let journal = try fileSystem.status(directories.root.raw, StoreLayout.index + "-journal")
@@ -130,8 +126,7 @@ extension Index {
     }
 
     /// The result of SQLite's integrity check; `nil` if it finds nothing.
-    /// - Parameter quickly: check every page, but do not look every row up in every index (sqlite.org/pragma.html,
-    ///   quick_check), for a caller that reads all rows by their index.
+    /// - Parameter quickly: skip looking every row up in every index (sqlite.org/pragma.html, quick_check).
     func integrityProblem(
         _ connection: Connection, quickly: Bool = false
     ) throws(StoreError) -> String? {

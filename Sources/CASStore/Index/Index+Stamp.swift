@@ -29,8 +29,8 @@ extension Index {
 
     /// Compares the index with the stamp, inside a transaction; returns the generation.
     /// - Parameter writing: whether this transaction excludes other writers.
-    /// - Throws: `.index` if the index is older than the stamp, or if another process was killed while it changed the
-    ///   index, because then the file that this process has open is torn.
+    /// - Throws: `.index` if the index is outdated, or if another process was killed while changing it, so that it is
+    ///   torn.
     func checkStamp(_ connection: Connection, writing: Bool) throws(StoreError) -> Int64 {
         let (generation, stamp) = try stampedGeneration(connection)
         guard stamp.settled != stamp.pending else { return generation }
@@ -91,9 +91,7 @@ extension Index {
         if try !fileSystem.syncAll(directories.root.raw) { try syncFile(connection) }
     }
 
-    /// Records that the transaction is durable.
-    ///
-    /// Not synced: if a power cut loses it, the index is in doubt and is made again.
+    /// Records that the transaction is durable; not synced, because losing it only makes the index be rebuilt.
     func settle(_ generation: Int64) throws(StoreError) {
         try writeStamp(settled: generation, pending: generation, durably: false)
     }

@@ -17,9 +17,7 @@ package final class Index: @unchecked Sendable {
     /// The inode that `connection` has open; 0 for none.
     var openInode: UInt64 = 0
     var epoch = ""
-    /// The state of the disk when the index in memory was made; `nil` while the file is used.
-    ///
-    /// Reads use the index in memory when the disk does not let them use the file.
+    /// The state of the disk when the index in memory was made; `nil` while the file can be used.
     var memoryBasis: MemoryBasis?
     var isInMemory: Bool { memoryBasis != nil }
     /// Why the index was rebuilt after this store was opened, if it was damaged or stale.

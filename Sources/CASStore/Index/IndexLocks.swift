@@ -1,10 +1,9 @@
-/// The locks between transactions and rebuilds of the index, across processes (flock(2)).
+/// The locks between transactions and rebuilds of the index, across processes (flock(2)); used by one thread at a
+/// time.
 ///
 /// A transaction holds `leases/.index` shared, and to write also `leases/.writer` exclusively; a rebuild holds both
-/// exclusively. They are taken in this order. On a read-only disk, which excludes writes and rebuilds, files that
-/// cannot be opened are not locked; anywhere else that is an error.
-///
-/// For use by one thread at a time, like ``Index``.
+/// exclusively. They are taken in this order. On a read-only disk, files that cannot be opened are not locked;
+/// anywhere else that is an error.
 final class IndexLocks {
     enum Mode { case reading, writing, rebuilding }
 
@@ -54,7 +53,7 @@ final class IndexLocks {
 
     /// Keeps write transactions from beginning, once none runs; the caller has locked for reading.
     ///
-    /// Readers that do this share the lock, so that none takes another for a writer.
+    /// The lock is shared, so that readers do not take each other for writers.
     /// - Returns: false if a writer runs, and this did not wait for it.
     func excludeWriters(waiting: Bool) throws(StoreError) -> Bool {
         guard let files else { return true }

@@ -35,10 +35,7 @@
 ///             id of the objects that were forgotten), trimmed_to (where trimming stat_cache ended)
 /// ```
 enum IndexSchema {
-    /// The schema version in `PRAGMA user_version`.
-    ///
-    /// An index of another version is rebuilt: it is derived, so a migration that computes anything would only be a
-    /// slower way to the same rows.
+    /// The schema version in `PRAGMA user_version`; an index of another version is rebuilt instead of migrated.
     static let version: Int64 = 5
 
     /// Marks the file as ours (`PRAGMA application_id`): "cast".

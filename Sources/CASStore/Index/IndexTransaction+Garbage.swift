@@ -7,9 +7,7 @@ package struct RetiredVersion: Sendable, Hashable {
 }
 
 extension IndexTransaction {
-    /// Records the objects that only this version named, before it is removed.
-    ///
-    /// For people only: no decision depends on it.
+    /// Records the objects that only this version named, before it is removed; for people only.
     func noteGarbage(of name: String, _ edges: EdgeRuns, at time: Int64) throws(StoreError) {
         var orphans: [Int64] = []
         let rows = try statement(
@@ -65,8 +63,6 @@ extension IndexTransaction {
     private static var orphanWindow: Int64 { 1 << 20 }
 
     /// The objects on disk that nothing would name if versions were retired one after the other.
-    ///
-    /// Costs what these versions name, and memory for a part of the ids.
     /// - Parameter found: called with the object and the position of the version that was the last to name it.
     func orphans(
         retiring versions: [Int64],

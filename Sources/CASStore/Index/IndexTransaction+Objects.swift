@@ -52,8 +52,7 @@ extension IndexTransaction {
 
     /// The objects whose address begins with a byte from `first` through `last`: by that byte, sorted.
     ///
-    /// They are read by the index of addresses, so a row to which that index does not lead is missing here, and the
-    /// caller finds its object unknown.
+    /// Read by the index of addresses, so a row to which that index does not lead is missing here.
     func objects(from first: UInt8, through last: UInt8) throws(StoreError) -> [[ObjectRow]] {
         var rows = [[ObjectRow]](repeating: [], count: Int(last - first) + 1)
         let found = try statement(

@@ -93,8 +93,7 @@ extension IndexTransaction {
         return damaged
     }
 
-    /// Registers a version known only from its manifest file, whose writer died before recording it, or which was
-    /// copied there.
+    /// Registers a version known only from its manifest file, whose writer died, or which was copied there.
     ///
     /// Objects on disk that the index does not vouch for are read; those that match their address are recorded.
     private func register(_ registration: Registration) throws(StoreError) {

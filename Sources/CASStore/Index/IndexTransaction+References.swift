@@ -12,9 +12,7 @@ enum ObjectState: Int64 {
 /// What a writer knows about an object of the version that it records.
 package struct WriterKnowledge: Sendable {
     package var fingerprint: Fingerprint
-    /// Whether it has itself verified that the object is in `objects/`, intact and durable.
-    ///
-    /// Otherwise it relied on the index, and a repair may have removed the object since.
+    /// Whether it has itself verified that the object is in `objects/`; otherwise a repair may have removed it since.
     package var hasMadeSure: Bool
 
     package init(fingerprint: Fingerprint, hasMadeSure: Bool) {
@@ -160,8 +158,7 @@ extension IndexTransaction {
     }
 
     /// Removes a version row and its counts.
-    /// - Throws: `.index` if its edges are not those that were counted: otherwise objects that other versions name
-    ///   would become garbage.
+    /// - Throws: `.index` if its edges are not those that were counted: other versions' objects would become garbage.
     func removeVersion(id: Int64) throws(StoreError) {
         let edges = try edges(of: id)
         let tally = try statement("SELECT tally FROM version WHERE id = ?").bind(1, id)

@@ -1,7 +1,6 @@
 // A second count of references to check the first: what looks like garbage must not be named.
 
-/// Sums over blocks of neighbouring ids, which tell whether the reference counts agree with the edges without reading
-/// the edges.
+/// Sums over blocks of neighbouring ids, which check the reference counts without reading the edges.
 ///
 /// Each id has a weight. Naming an object adds its weight to the sum of its block, so the sum must equal the block's
 /// counts, each times its object's weight. It is kept from the edges and never from the counts, so that any wrong
@@ -69,8 +68,7 @@ extension IndexTransaction {
         try edges.forEachTally { (block, _) throws(StoreError) in try drop.bind(1, block).run() }
     }
 
-    /// Checks that no version names one of these objects after all: a count is a hint, and what the manifests name is
-    /// never deleted.
+    /// Checks that no version names one of these objects after all: a count is a hint, and must never delete content.
     ///
     /// The cost depends on the objects and their neighbours, not on what else the store holds.
     /// - Throws: `.index`; then the index is made again from the manifests.

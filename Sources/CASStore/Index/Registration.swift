@@ -15,9 +15,7 @@ public struct Reference: Hashable, Sendable, Comparable {
     }
 }
 
-/// The distinct objects of a version, sorted by address.
-///
-/// Computed, not stored, because a manifest may have a million.
+/// The distinct objects of a version, sorted by address; computed, because a manifest may have a million.
 package struct References: Sendable, RandomAccessCollection {
     package let count: Int
     private let element: @Sendable (Int) -> Reference
@@ -77,9 +75,7 @@ package protocol ManifestReading: Sendable {
     /// The largest manifest file that is read, in bytes.
     var byteCountMax: Int { get }
 
-    /// The registration in the manifest file of the version `name`.
-    /// - Throws: an error that says what is wrong with the bytes, which come from the store's own disk and must still
-    ///   be treated as hostile.
+    /// - Throws: an error that says what is wrong with the bytes, which must be treated as hostile.
     func registration(
         of name: String, from file: borrowing RegularFile, _ fileSystem: any FileSystem
     ) throws(StoreError) -> Registration
@@ -104,9 +100,7 @@ package struct VersionRow: Sendable, Hashable {
     package var ordinal: Int64
 }
 
-/// Whether a manifest was rebuilt from what was left of its version, so that one that says more replaces it.
-///
-/// The index stores the raw values.
+/// Whether a manifest was rebuilt, so that one that says more replaces it; the index stores the raw values.
 package enum Recovery: Int64, Sendable {
     /// The manifest is its writer's.
     case none

@@ -49,8 +49,7 @@ extension IndexTransaction {
 
     /// The content of files in these states when they were last read, if the store still has it.
     ///
-    /// Scans the cache and the objects in the order of their rows: a look-up for each file would cost several times
-    /// as much.
+    /// Scans rows in their order: a look-up for each file would cost several times as much.
     func cachedAddresses(
         count: Int, _ key: (Int) -> StatKey?,
         found: (Int, ObjectID) -> Void
@@ -156,11 +155,9 @@ extension IndexTransaction {
         }
     }
 
-    /// Now and then drops rows that no import has used for long: rebuilt source trees get new inodes, and the cache
-    /// would grow by one tree for each.
+    /// Now and then drops rows unused for long: each rebuilt source tree has new inodes, and the cache would grow.
     ///
-    /// Continues where it ended last time, and only as far as an import of `files` warrants: a cache of millions is
-    /// not scanned for an import of ten.
+    /// Continues where it ended last time, and reads no more rows than an import of `files` warrants.
     func trimCache(ordinal: Int64, files: Int64) throws(StoreError) {
         guard ordinal % 8 == 0 else { return }
         let start = try meta("trimmed_to") ?? .min
@@ -207,9 +204,8 @@ extension IndexTransaction {
         try statement("SELECT id FROM mount WHERE name = ?").bind(1, mount.name).firstInteger()
     }
 
-    /// Like ``number(of:)``, but gives a new mount a number.
-    ///
-    /// The largest number is never dropped, so none is used again. Rows of a dropped mount do not count.
+    /// Like ``number(of:)``, but gives a new mount a number; none is used again, because the largest is never
+    /// dropped.
     func noteNumber(of mount: SourceMount) throws(StoreError) -> Int64 {
         if let known = try number(of: mount) { return known }
         let number =

@@ -1,7 +1,6 @@
-/// The open directories of a store.
+/// The open directories of a store, through which everything inside is reached.
 ///
-/// Everything inside is reached through them, so that moving the store, or swapping a directory for a symbolic link,
-/// cannot redirect a running process.
+/// Moving the store, or swapping a directory for a symbolic link, thus cannot redirect a running process.
 package final class StoreDirectories: Sendable {
     package let root: Descriptor
     package let objects: Descriptor

@@ -102,9 +102,7 @@ package enum StoreLayout {
 
     package static func leasePath(_ name: String) -> String { "\(leases)/\(name)" }
 
-    /// The hidden name beside a version's tree under which the tree is built or removed.
-    ///
-    /// A version's name never begins with a dot, so the two cannot clash.
+    /// The hidden name of a version's tree that is built or removed; it begins with a dot, as no version's name does.
     package static func hiddenTree(_ version: String, _ token: String) -> String {
         ".\(version).\(token)"
     }

@@ -16,8 +16,7 @@ package struct StuckLeftover: Sendable, Hashable {
 }
 
 extension Store {
-    /// Does one step of a clean-up; if something cannot be opened or removed, reports it once, counts it, and leaves
-    /// it.
+    /// Does one step of a clean-up; what cannot be opened or removed is reported once, counted, and left.
     /// - Parameter path: the subject of the step, inside the store.
     /// - Returns: whether it is done.
     @discardableResult

@@ -19,9 +19,7 @@ extension Store {
         try recoverPublished()
     }
 
-    /// Removes the locks of killed pulls.
-    ///
-    /// They hold nothing, and a living pull checks that its file is still there once it has the lock.
+    /// Removes the locks of killed pulls; a living pull checks that its file is still there once it has the lock.
     package func removeDeadLocksOfPulls() throws(StoreError) {
         let leases = directories.leases.raw
         for name in try fileSystem.names(in: leases) where StoreLayout.isLockOfPull(name) {
@@ -33,9 +31,7 @@ extension Store {
         }
     }
 
-    /// Finishes what writers left whose leases are lost, too.
-    ///
-    /// A lease is not synced: a power cut may take it and leave its writer's work, which another sync made durable.
+    /// Finishes what writers left whose lease a power cut took, since leases are not synced.
     func recoverLostLeases() throws(StoreError) {
         for name in try lostLeases(in: [.staging, .manifests, .versions]) { try recover(name) }
     }
@@ -288,8 +284,7 @@ extension Store {
         try fileSystem.removeTree(directories.staging.raw, lease)
     }
 
-    /// Moves arrived but unsettled content that a registered version is missing back to where the next arrival
-    /// continues it.
+    /// Moves unsettled content that a registered version is missing back to where the next arrival continues it.
     ///
     /// It may be torn: the next arrival reads it again.
     private func putBackArrivals(of lease: String) throws(StoreError) {

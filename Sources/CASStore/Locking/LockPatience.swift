@@ -1,7 +1,6 @@
-/// Limits all lock waits of one operation together.
+/// Limits all lock waits of one operation together, where a store's options limit each.
 ///
-/// A store's options limit one wait. An operation with someone waiting (a page, a signal) cannot afford several in a
-/// row.
+/// An operation with someone waiting (a page, a signal) cannot afford several in a row.
 package struct LockPatience: Sendable {
     @TaskLocal static var current: LockPatience?
 

@@ -1,8 +1,8 @@
 // A misplaced file among the objects may be the last copy of an object, so it is kept before it goes.
 
 extension ObjectDirectory {
-    /// Keeps what is wrongly at a path inside `objects/`, and about to be removed or replaced, in quarantine, unless
-    /// its bytes are those of an intact object.
+    /// Keeps a wrong file that is about to be removed or replaced in quarantine, unless it has an intact object's
+    /// bytes.
     ///
     /// A file keeps its name as well, so that it can still be replaced in one step; a directory is moved. Durable,
     /// because what the caller does next may reach the disk first.
@@ -46,9 +46,7 @@ extension ObjectDirectory {
         return try isSound(content, checker: &checker) ? nil : quarantineName(content)
     }
 
-    /// A free name in quarantine for what was in place of an object, or has its bytes.
-    ///
-    /// Replaces nothing there, since that may be the last copy of something else.
+    /// A free name in quarantine, since an existing file there may be the last copy of something else.
     func quarantineName(_ address: ObjectID) throws(StoreError) -> String {
         let name = address.description
         guard try fileSystem.status(directories.quarantine.raw, name) != nil else { return name }

@@ -32,9 +32,7 @@ extension ObjectDirectory {
         try? fileSystem.setModified(directory, name, nanoseconds)
     }
 
-    /// Seals a file that had lost its seal and was read.
-    ///
-    /// Where only the times cannot be set it is read again the next time: a mere check takes no space.
+    /// Seals a file that had lost its seal and was read, if its times alone can be set: a check must not take space.
     package func sealAgain(
         _ directory: Int32, _ name: UnsafePointer<CChar>, as address: ObjectID, at time: Int64
     ) {

@@ -179,9 +179,8 @@ package struct ObjectDirectory: Sendable {
         try fileSystem.sync(objects)
     }
 
-    /// Deletes the files of objects and their executable copies, which may already be gone.
-    ///
-    /// Deletes nothing through a link in place of a shard, because its target is not the store's.
+    /// Deletes the files of objects and their executable copies, which may be gone; follows no link in place of a
+    /// shard.
     /// - Parameter trying: deletes one by the closure that it gets, and decides what a failure means.
     /// - Returns: those that had executable copies.
     @discardableResult
@@ -202,9 +201,8 @@ package struct ObjectDirectory: Sendable {
         return copied
     }
 
-    /// Deletes one file of an object: its own, or its executable copy; like ``remove(_:)``.
-    ///
-    /// A directory there is not castree's, and goes to quarantine: its content may be needed.
+    /// Deletes an object's own file or its executable copy; a directory there is a stranger's, and goes to
+    /// quarantine.
     func removeFile(of address: ObjectID, executable: Bool) throws(StoreError) {
         guard try hasShard(of: address) else { return }
         try deleteFile(of: address, executable: executable)
@@ -300,9 +298,7 @@ package struct ObjectDirectory: Sendable {
         }
     }
 
-    /// Which of the 256 shards exist, by number.
-    ///
-    /// Opening a missing one costs an error with its path, and a small store has few of them.
+    /// Which of the 256 shards exist, by number; trying to open each would cost an error for every missing one.
     func shardsThere() throws(StoreError) -> [Bool] {
         var isThere = [Bool](repeating: false, count: StoreLayout.shards.count)
         for name in try shards() {

@@ -19,8 +19,7 @@ public struct ObjectReader: ~Copyable, Sendable {
         self.fileSystem = fileSystem
     }
 
-    /// Opens a tree's file, which should have the bytes of an object, through no symbolic link; does not check its
-    /// bytes.
+    /// Opens a tree's file that should be an object, through no symbolic link, without checking its bytes.
     /// - Returns: `nil` if no regular file is there.
     package init?(
         _ address: ObjectID, at path: String, below directory: Int32,
@@ -41,8 +40,7 @@ public struct ObjectReader: ~Copyable, Sendable {
     }
 
     /// Calls `body` with the bytes, piece by piece, in constant memory, and verifies the address at the end.
-    /// - Throws: `.damagedObject` when the bytes do not match, after the last piece was handed out, or cannot be
-    ///   read; what `body` throws.
+    /// - Throws: `.damagedObject` if they are unreadable or, after the last piece, do not match; what `body` throws.
     public func forEachPiece(
         _ body: (RawSpan) throws(StoreError) -> Void
     ) throws(StoreError) {

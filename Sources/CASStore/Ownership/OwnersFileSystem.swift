@@ -23,9 +23,7 @@ package struct OwnersFileSystem: FileSystemWrapper {
         return OwnersFileSystem(base: base, owner: .success(owner))
     }
 
-    /// The file system for a directory that may not exist yet.
-    ///
-    /// If its owner cannot be determined, every change throws the reason.
+    /// The file system for a directory that may not exist yet; without a known owner, every change throws the reason.
     package static func around(
         _ base: any FileSystem, directory path: String
     ) -> any FileSystem {

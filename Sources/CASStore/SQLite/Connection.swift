@@ -2,8 +2,7 @@ import CSQLite
 
 /// One SQLite database with one owner; used by one thread at a time (`Index` guards it).
 ///
-/// Statements are prepared once and kept (sqlite.org/c3ref/prepare.html). A transaction is a closure that cannot
-/// suspend.
+/// Statements are prepared once and kept (sqlite.org/c3ref/prepare.html).
 package final class Connection {
     private let handle: OpaquePointer
     private var prepared: [String: Statement] = [:]
@@ -237,9 +236,7 @@ extension StoreError {
     }
 }
 
-/// Waits for a program that has locked the database (sqlite.org/c3ref/busy_handler.html).
-///
-/// For one connection, which one thread uses at a time.
+/// Waits for a program that has locked the database (sqlite.org/c3ref/busy_handler.html), on one connection.
 final class BusyWait {
     private let path: String
     private let options: StoreOptions
@@ -250,7 +247,6 @@ final class BusyWait {
         self.options = options
     }
 
-    /// Rests for a while.
     /// - Parameter count: how many calls came before for the same lock.
     /// - Returns: whether to try again.
     func goesOn(after count: Int32) -> Bool {

@@ -1,8 +1,7 @@
-/// Finds many rows by ascending key, in one pass.
+/// Finds many rows by ascending key, in one pass of one transaction.
 ///
 /// A separate look-up costs about three times as much as the next row, so the cursor steps to near keys and seeks
-/// only distant ones. For use inside one transaction; rows written meanwhile may or may not be seen, so look first
-/// and write afterwards.
+/// only distant ones. Rows written meanwhile may or may not be seen: look first and write afterwards.
 struct OrderedCursor<Key: Comparable> {
     /// The statement returns the rows from a key on, in the order of keys.
     private let rows: Statement

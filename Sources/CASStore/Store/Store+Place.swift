@@ -11,9 +11,7 @@ extension Store {
         case gone
     }
 
-    /// The store's path, whatever the working directory becomes.
-    ///
-    /// A symbolic link in the given path stays one: if it is pointed at another store, that store is meant.
+    /// The store's path, independent of the working directory; a symbolic link in the given path stays one.
     package var absolutePath: String {
         path.hasPrefix("/") ? path : Self.absolute(path, directories.root.raw)
     }
@@ -52,8 +50,7 @@ extension Store {
 
     /// Whether a complete store is at a path.
     ///
-    /// Opening a store that is being deleted would recreate its lost directories, and the deletion would find it not
-    /// empty.
+    /// Opening a store during its deletion would recreate lost directories, and the deletion would fail.
     package static func stands(at path: String, _ fileSystem: any FileSystem) -> Bool {
         do throws(StoreError) {
             let root = try fileSystem.open(

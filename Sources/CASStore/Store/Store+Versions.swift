@@ -152,9 +152,7 @@ extension Store {
     // One transaction of the index each. Code that needs more than one, or control around them, uses
     // ``Store/index(_:)``.
 
-    /// Reads the index in one transaction: all queries see one state.
-    ///
-    /// Must not be nested, because only one thread uses the index at a time.
+    /// Reads the index in one transaction, which sees one state and must not be nested: one thread uses it at a time.
     func reading<R>(
         _ body: (IndexTransaction) throws(StoreError) -> R
     ) throws(StoreError) -> R {

@@ -100,19 +100,16 @@ public final class Store: Sendable {
         if options.isInterrupted() { throw StoreError.interruption }
     }
 
-    /// Runs `body` even if the caller asked to stop, to keep the result of long work.
-    ///
-    /// Meanwhile nothing in this store is interrupted, on any thread.
+    /// Runs `body` to keep the result of long work; meanwhile nothing in this store is interrupted, on any thread.
     package func uninterrupted<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
         keepingCount.add(1, ordering: .relaxed)
         defer { keepingCount.subtract(1, ordering: .relaxed) }
         return try body()
     }
 
-    /// Throws `.writesRefused` after a failed sync: the kernel has dropped the pages, and a second sync that succeeds
-    /// proves nothing.
+    /// Throws `.writesRefused` after a failed sync, with the sync's message, until the store is reopened.
     ///
-    /// The message is about the sync. Reopening the store checks what is really there.
+    /// The kernel has dropped the pages, so a second sync that succeeds proves nothing.
     package func checkWritable() throws(StoreError) {
         guard let reason = failedSync.withLock({ $0?.message }) else { return }
         throw StoreError(

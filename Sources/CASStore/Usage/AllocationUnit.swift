@@ -21,10 +21,7 @@ extension Store {
 }
 
 extension Int64 {
-    /// The sum, clamped to the largest number.
-    ///
-    /// Manifests may claim any sizes: each is bounded, their sum is not, and no publisher may crash a program with
-    /// one.
+    /// The sum, clamped to the largest number, so that a manifest with huge sizes cannot crash the program.
     package func addingClamped(_ other: Int64) -> Int64 {
         let (sum, isTooLarge) = addingReportingOverflow(other)
         return isTooLarge ? .max : sum

@@ -4,9 +4,7 @@
 /// `--apparent-size -B1` ``Figures/apparentBytes``. As in du, directories have blocks but no size of their own (GNU
 /// coreutils 9.2 and later).
 package struct DiskUsage: Sendable, Hashable {
-    /// A part of a store.
-    ///
-    /// The raw value is its name in JSON output, and must not change.
+    /// A part of a store; the raw value is its name in JSON output, and must not change.
     package enum Part: String, Sendable, CaseIterable {
         case objects
         /// The same content again with the executable bit, because one inode has one mode.
@@ -70,9 +68,7 @@ package struct DiskUsage: Sendable, Hashable {
 }
 
 extension Store {
-    /// Examines every file of the store once.
-    ///
-    /// A link in a tree costs only its directory entry, because its inode is known.
+    /// Examines every file of the store once; a link in a tree costs only its directory entry.
     package func diskUsage() throws(StoreError) -> DiskUsage {
         try diskUsage(noting: []).0
     }

@@ -1,7 +1,6 @@
 /// The seen inodes of one device with their disk usage: a million in 32 megabytes.
 ///
-/// Open addressing with linear probing. No attacker chooses the inodes of a store, so one multiplication spreads them
-/// well enough.
+/// Open addressing with linear probing. No attacker chooses inodes, so one multiplication spreads them well enough.
 final class InodeTable {
     private struct Place {
         /// 0 is an empty place; no file has it as its inode.

@@ -1,8 +1,7 @@
 /// The disk usage of each object and its executable copy, by its rank in a ``UsageTable``.
 ///
-/// Objects are identified by the first eight bytes of their addresses: whoever makes two that agree there merely has
-/// the blocks of one counted for the other. The table is ordered like the shards, so a walk shard by shard stays in a
-/// small part of it.
+/// Objects are identified by eight bytes of their addresses: a forged collision merely has one's blocks counted for
+/// the other. The table is ordered like the shards, so a walk shard by shard stays in a small part of it.
 struct ObjectBlocks: Sendable {
     /// 0 is an empty place.
     private var keys: [UInt64]

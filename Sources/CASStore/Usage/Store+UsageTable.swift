@@ -16,9 +16,7 @@ extension Store {
         return table
     }
 
-    /// The bytes of a version's objects, present and missing; counts each object once.
-    ///
-    /// The cost depends on what the version names, not on what else the store holds.
+    /// The bytes of a version's objects, present and missing, each once; costs what the version names.
     package func namedBytes(
         of name: String
     ) throws(StoreError) -> (row: VersionRow, present: Int64, missing: Int64)? {

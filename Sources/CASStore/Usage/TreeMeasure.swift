@@ -1,6 +1,4 @@
-/// The disk usage of a few directories; for a whole store, see ``DiskUsage``.
-///
-/// Counts every file once, whatever its names.
+/// The disk usage of a few directories, counting every file once; for a whole store, see ``DiskUsage``.
 package struct TreeMeasure: Sendable {
     private struct Inode: Hashable {
         var device: UInt64
@@ -67,8 +65,7 @@ package struct TreeMeasure: Sendable {
 
     /// The space freed when the directories and the given files of objects are deleted from a store.
     ///
-    /// This includes their files without another name, and executable copies that only they show, whose other name is
-    /// the store's own.
+    /// Includes executable copies that only the directories show, whose other name is the store's own.
     package func freedBytes(with objects: [FileStatus]) -> Int64 {
         var left = files
         var sum = directoryBytes

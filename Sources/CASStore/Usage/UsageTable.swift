@@ -1,8 +1,7 @@
 /// What every version names, with sizes, read in one pass of one transaction.
 ///
 /// Objects have ranks, ascending with their ids; versions are spans of ranks; sizes are kept as sums up to each rank.
-/// So a question about versions costs as many steps as they have spans, however long: objects that came together are
-/// neighbours.
+/// So a question about versions costs as many steps as they have spans, however long.
 package struct UsageTable: Sendable {
     /// A half-open run of ranks that a version names.
     package struct Span: Sendable, Hashable {

@@ -18,8 +18,7 @@ package struct ExecutableCopyBatch: Sendable {
 
     /// Stages the executable copy of an object, unless it exists.
     ///
-    /// The object itself may be staged by the same lease, not yet published. The caller makes the copy durable before
-    /// ``publish()``.
+    /// The object itself may be staged by the same lease. The caller makes the copy durable before ``publish()``.
     package mutating func stage(_ address: ObjectID) throws(StoreError) {
         guard !staged.contains(address), try !stands(address) else { return }
         let fileSystem = store.fileSystem
@@ -89,11 +88,10 @@ package struct ExecutableCopyBatch: Sendable {
 }
 
 extension Store {
-    /// Deletes the executable copies of objects to which no tree links.
+    /// Deletes the executable copies of objects to which no tree links; they can be made again.
     ///
-    /// They can be made again. A process that has just looked at one and is about to link to it then misses it, and
-    /// must start over. The executable copy of an object that may be damaged stays: a repair restores the object from
-    /// it.
+    /// A process that is just about to link to one misses it and must start over. The executable copy of an object
+    /// that may be damaged stays: a repair restores the object from it.
     /// - Parameter lease: the caller's; copies being deleted go when the lease ends.
     package func removeUnusedExecutableCopies(
         of addresses: some Sequence<ObjectID>, lease: borrowing Lease

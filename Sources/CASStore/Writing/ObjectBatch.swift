@@ -2,18 +2,14 @@ import Synchronization
 
 /// Many objects that become durable in few steps: write all, sync once, link all, sync once.
 ///
-/// An import of 10,000 files must not cost 10,000 syncs. Objects are staged under `staging/<lease>/<address>`; the
-/// staged name goes last, so a crash at any point leaves either an unacknowledged staged file, or one with two links
-/// that recovery records.
-///
-/// Workers stage from several threads at once, each with its own ``ObjectChecker``; the other methods belong to one
-/// thread. The caller remembers what it has staged.
+/// Objects are staged under `staging/<lease>/<address>`; the staged name goes last, so a crash at any point leaves
+/// either an unacknowledged staged file, or one with two links that recovery records. Workers stage from several
+/// threads at once, each with its own ``ObjectChecker``; the other methods belong to one thread.
 package final class ObjectBatch: Sendable {
     private let store: Store
     let directory: Descriptor
     let spaceBudget: SpaceBudget
-    /// Whether files get the mode that they are created with: neither the umask nor a default of the directory
-    /// removes a bit.
+    /// Whether neither the umask nor a default of the directory cuts the mode of new files.
     ///
     /// 0 until the first file has been examined, then 1 for no and 2 for yes.
     private let keepsModes = Atomic<Int>(0)
@@ -28,11 +24,9 @@ package final class ObjectBatch: Sendable {
 
     /// Reads an open file to its end and stages its bytes, unless the object exists already.
     /// - Parameters:
-    ///   - file: a regular file, opened for reading.
     ///   - name: unique among the workers of the batch; names large files while they are read.
     ///   - again: stage it even if it is in `objects/`, because the index does not vouch for it.
-    /// - Returns: the object, and whether this call staged it. Of two workers with the same content, only one gets
-    ///   `true`.
+    /// - Returns: the object, and whether this call staged it: of two workers with the same content, only one did.
     /// - Throws: `.outOfSpace`, what reading and writing throw.
     package func stage(
         _ file: Int32, name: String, checker: inout ObjectChecker, again: Bool = false

@@ -25,9 +25,7 @@ final class StagedContent {
         fileSystem = store.fileSystem
     }
 
-    /// Hashes what an earlier writer staged; discards it if it has more than `limit` bytes.
-    ///
-    /// That writer may have died before its bytes were durable, so they are not trusted: the final address decides.
+    /// Hashes what an earlier writer staged, perhaps not durably; discards it if it has more than `limit` bytes.
     func readBack(limit: Int64?) throws(StoreError) {
         let byteCount = try fileSystem.status(file.raw).byteCount
         guard byteCount > 0 else { return }

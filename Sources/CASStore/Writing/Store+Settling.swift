@@ -127,10 +127,9 @@ extension Store {
         try index.noteManifest(registration.name, Index.identity(manifest))
     }
 
-    /// Publishes a stopped writer's staged objects without a version, so that repeated work need not write them
-    /// again; the next collection deletes those still unnamed.
+    /// Publishes a stopped writer's objects without a version, so that repeated work need not write them again.
     ///
-    /// Nothing is acknowledged: a crash leaves what a dead writer leaves.
+    /// Nothing is acknowledged, and the next collection deletes those that are still unnamed.
     /// - Parameters:
     ///   - objects: staged objects, hashed while they were written.
     ///   - cached: source files and their content, for the stat cache.

@@ -10,10 +10,8 @@ extension Store {
         return SourceMount(status, boot: try? fileSystem.systemBoot())
     }
 
-    /// Looks source files up in the stat cache and calls `found` for those whose content is known and stored; the
-    /// others, and those without a key, must be read.
-    /// - Returns: the ordinal for a new version, whether it should renew hits, and the index version that vouched for
-    ///   them.
+    /// Looks source files up in the stat cache, and calls `found` for those whose content is known and stored.
+    /// - Returns: the ordinal for a new version, whether it should renew hits, and the vouching index version.
     package func lookUpSources(
         count: Int, key: (Int) -> StatKey?, found: (Int, ObjectID) -> Void
     ) throws(StoreError) -> (ordinal: Int64, renews: Bool, moment: IndexMoment) {

@@ -39,10 +39,7 @@ package struct Argument: Sendable {
     }
 }
 
-/// A command of a program, as the table declares it.
-///
-/// Parts that only its own run or help needs are computed when read, because a program creates all its commands at
-/// start.
+/// A command of a program, as the table declares it; parts that only its run or help needs are computed when read.
 package struct Command: Sendable {
     /// The word that calls it; or two, the first of which it shares with others: `trust add`.
     package let name: String

@@ -3,9 +3,8 @@ package enum Completion: Sendable {
     case nothing
     case files
     case directories
-    /// Words computed by the closure, which must be quick and must not print.
-    ///
-    /// Shells put no space after a word that ends in `/`, `:` or `=`.
+    /// Words computed by the closure, which must be quick and must not print; no space follows one ending in `/`,
+    /// `:`, `=`.
     case words(@Sendable (CompletionContext) -> [String])
 
     /// Suggests words for a value that may be or begin with other text, too.

@@ -1,8 +1,6 @@
 package import StrictJSON
 
-/// One call of a command: its options and operands, and where to print.
-///
-/// Asking for an option or an argument that the table does not declare is a programming error and stops the program.
+/// One call of a command; asking for an option or an argument that is not in the table stops the program.
 package struct Invocation: Sendable {
     package let program: Program
     package let command: Command
@@ -126,9 +124,7 @@ extension Invocation {
         try reportDocument({ try $0.object(members) }, text: text)
     }
 
-    /// Prints the result: with `--json` as any JSON document, otherwise as text.
-    /// - Returns: `.done`.
-    /// - Throws: as `report`.
+    /// Prints the result: with `--json` as any JSON document, otherwise as text; otherwise like `report`.
     @discardableResult
     package func reportDocument(
         _ json: (inout JSONWriter) throws -> Void, text: (Output) throws -> Void
@@ -145,10 +141,7 @@ extension Invocation {
         return .done
     }
 
-    /// Prints the result: with `--json` as an object with the members that the closure writes, otherwise as a
-    /// sentence.
-    /// - Returns: `.done`.
-    /// - Throws: as `report`.
+    /// Prints the result: with `--json` as an object with these members, otherwise as a sentence.
     @discardableResult
     package func report(
         _ sentence: DisplayText, members: (inout JSONWriter) throws -> Void

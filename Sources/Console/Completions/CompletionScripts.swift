@@ -1,8 +1,8 @@
 /// A shell for which the program prints a completion script.
 ///
-/// Every script calls the program back: `PROGRAM __complete SHELL WORD...`, the last word being the one that is
-/// completed. The answer has a candidate, a tab and its meaning on each line; or is `:files` or `:directories`, which
-/// shells complete better themselves.
+/// Every script calls `PROGRAM __complete SHELL WORD...`, the last word being the one that is completed. The answer
+/// has a candidate, a tab and its meaning on each line; or is `:files` or `:directories`, which shells complete
+/// better.
 enum CompletionShell: String, CaseIterable, Sendable {
     case bash, zsh, fish
 

@@ -1,6 +1,4 @@
-/// The exit status of a program or the kind of an error.
-///
-/// The numbers are part of the command line's contract: scripts compare them.
+/// The exit status of a program or the kind of an error; scripts compare the numbers, so they must not change.
 package struct ExitStatus: RawRepresentable, Hashable, Sendable {
     package let rawValue: Int32
 
@@ -31,8 +29,7 @@ package struct ExitStatuses: Sendable {
     package let help: [(status: ExitStatus, meaning: String)]
     private let particular: [ExitStatus: ExitStatus]
 
-    /// Makes exit statuses: 1 failed, 2 usage, 3 not found, 20 banned, 22 untrusted, 23 offline, 24 busy, 130
-    /// interrupted.
+    /// Makes exit statuses with the usual numbers of ``ExitStatus``.
     /// - Parameter particular: replacements for the usual statuses of errors.
     package init(
         _ particular: [ExitStatus: ExitStatus] = [:],

@@ -1,13 +1,10 @@
-/// An error that says how a program reports it.
+/// An error that says how a program reports it; any other is reported with the code `internal`.
 ///
-/// Errors of libraries become one where their commands are declared (``Command/translatingErrors(_:)``). Whatever
-/// does not conform is reported too, with the code `internal`.
+/// Errors of libraries become one where their commands are declared (``Command/translatingErrors(_:)``).
 package protocol ProgramError: Error {
     /// A word for programs: stable, lower case, for example `no-such-version`.
     var code: String { get }
-    /// A sentence for people: what failed, on what, and what to do.
-    ///
-    /// It may contain untrusted text, which is escaped when it is printed.
+    /// A sentence for people: what failed, on what, and what to do; escaped when printed, so it may be untrusted.
     var message: String { get }
     /// The exit status, unless its command has another for it (``ExitStatuses``).
     var status: ExitStatus { get }

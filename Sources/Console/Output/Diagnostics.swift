@@ -1,9 +1,7 @@
 import Platform
 import StrictJSON
 
-/// Messages on standard error, besides the results.
-///
-/// With `--json`, errors and warnings are JSON, one document a line, and there are no notes.
+/// Messages on standard error; with `--json`, errors and warnings are JSON, one a line, and there are no notes.
 package struct Diagnostics: Sendable {
     let program: String
     let errors: Output
@@ -27,9 +25,8 @@ package struct Diagnostics: Sendable {
         line("warning", code: code, message: message, .yellow)
     }
 
-    /// The line of a note, for callers that must not wait until it is written; nil with `--quiet`.
-    ///
-    /// With `--json` it is a document, for programs that follow a server.
+    /// The line of a note, for callers that must not wait until it is written; nil with `--quiet`, JSON with
+    /// `--json`.
     package func noteLine(code: String, _ message: String) -> [UInt8]? {
         if isQuiet { return nil }
         if isJSON { return line("note", code: code, message: message, .faint) }
@@ -41,9 +38,7 @@ package struct Diagnostics: Sendable {
         report("error", code: error.code, message: error.message, .red)
     }
 
-    /// Prints where to learn more, after a usage error.
-    ///
-    /// The error has said what is wrong; listing the options would push it off the screen.
+    /// Prints where to learn more, after a usage error, which a list of options would push off the screen.
     func advise(_ help: String) {
         // No one is left to be told that standard error cannot be written.
         try? errors.write(trusted: "\(help)\n")

@@ -4,11 +4,9 @@ import Synchronization
 /// Writes lines to a file that may block: a pipe that is not read, a paused terminal, a slow disk.
 ///
 /// A separate thread writes them, so that adding a line never waits, which a server's threads must not. Lines beyond
-/// the limit are dropped and counted; once lines flow again, the number is written in their place. Ending the queue
-/// waits for no reader either.
-///
-/// The file stays blocking, because other programs may have it open, too; the thread asks it for room before each
-/// write (poll(2)). Safe to use from all threads.
+/// the limit are dropped and counted; once lines flow again, the number is written in their place. The file stays
+/// blocking, because other programs may have it open, too; the thread asks it for room before each write (poll(2)).
+/// Safe to use from all threads.
 package final class LineQueue: Sendable {
     private struct State {
         var waiting: [[UInt8]] = []
@@ -80,9 +78,8 @@ package final class LineQueue: Sendable {
         bell.ring()
     }
 
-    /// Writes what is queued, as long as it flows, and drops the rest.
-    ///
-    /// Waits for no reader, and at most a second for a line that is being written.
+    /// Writes what is queued, as long as it flows, and drops the rest; waits at most a second for a line being
+    /// written.
     package func end() {
         var seen = -1
         while true {

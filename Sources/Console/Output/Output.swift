@@ -40,9 +40,7 @@ package final class Output: Sendable {
     /// Whether the reader has gone, so that a long stream can stop.
     package var isClosed: Bool { state.withLock { $0.isClosed } }
 
-    /// Prints a line.
-    ///
-    /// A failure is kept and thrown by the next `write` or `flush`; the program flushes at its end.
+    /// Prints a line; a failure is thrown by the next `write` or `flush`, at the latest at the program's end.
     package func print(_ text: DisplayText) {
         append(Array((text.rendered(inColour: usesColour) + "\n").utf8))
     }
@@ -60,9 +58,7 @@ package final class Output: Sendable {
         try write(Array(text.utf8))
     }
 
-    /// Writes a JSON document and a newline, with terminal controls as `\u` escapes.
-    ///
-    /// JSON escapes most control characters itself, but neither U+009B nor bidirectional overrides.
+    /// Writes a JSON document and a newline, escaping what JSON does not: U+009B and bidirectional overrides.
     package func write(json document: [UInt8]) throws(OutputError) {
         try write(Self.line(json: document))
     }
@@ -89,8 +85,7 @@ package final class Output: Sendable {
         throw OutputError(reason: SystemError.closedPipe.text)
     }
 
-    /// Closes the stream at the end of the program, after a flush; some file systems report only then that they are
-    /// full.
+    /// Closes the stream at the end of the program; some file systems report only then that they are full.
     /// - Throws: `output` if the system reports an error and no earlier call has thrown one.
     func close() throws(OutputError) {
         let isOpen = state.withLock { state in

@@ -19,10 +19,7 @@ package final class ChildProgram: Sendable {
     /// Once it has been waited for, its process id may be reused.
     private let hasEnded = Mutex(false)
 
-    /// - Parameters:
-    ///   - path: its file.
-    ///   - words: its arguments.
-    ///   - hasInput: whether its standard input lasts as long as this process; otherwise it is closed.
+    /// - Parameter hasInput: whether its standard input lasts as long as this process; otherwise it is closed.
     package convenience init(
         _ path: String, _ words: [String], hasInput: Bool = true
     ) throws(SystemError) {
@@ -104,7 +101,7 @@ package final class ChildProgram: Sendable {
         package var wasSilent = false
     }
 
-    /// Follows the program to its end; its children may still hold its output then, which is not waited for.
+    /// Follows the program to its end, but not its children, which may still hold its output then.
     ///
     /// A program that prints nothing for too long, perhaps because it is stopped (SIGSTOP), is asked to end, and then
     /// killed. An unwanted one is killed at once.

@@ -19,12 +19,7 @@ package enum FilterProgram {
         case talkative
     }
 
-    /// Runs a shell command to its end.
-    /// - Parameters:
-    ///   - command: for `sh -c`.
-    ///   - bytes: its standard input; it need not read all of it.
-    ///   - byteCountMax: the limit of its answer.
-    ///   - limit: how long it may take.
+    /// Runs a shell command to its end; it need not read all of its input.
     /// - Throws: if it cannot be started.
     package static func run(
         _ command: String, on bytes: [UInt8], answering byteCountMax: Int, within limit: Duration

@@ -6,10 +6,9 @@ import Synchronization
     import Darwin
 #endif
 
-/// Counts SIGHUP, which tells a server without a terminal that its log has been moved away.
+/// Counts SIGHUP, by which logrotate(8) and similar programs tell a server that its log has been moved away.
 ///
-/// logrotate(8) and similar programs send it. To all others it says that their terminal has gone, and ends them as
-/// usual.
+/// To a process with a terminal it says that the terminal has gone, and ends it as usual.
 package enum HangUp {
     private static let signalCount = Atomic<Int>(0)
 

@@ -8,8 +8,7 @@ import Synchronization
 
 /// Whether SIGINT or SIGTERM has asked the program to stop.
 ///
-/// The first signal asks; long work checks `isRequested`, keeps what is staged and ends. The second signal ends the
-/// process at once.
+/// Long work checks `isRequested`, keeps what is staged and ends. A second signal ends the process at once.
 package enum Interruption {
     /// Whether a signal has come; any thread may ask, at the cost of a load.
     package static var isRequested: Bool {
@@ -21,19 +20,15 @@ package enum Interruption {
         firstSignal.load(ordering: .relaxed) == SIGINT
     }
 
-    /// A descriptor that becomes readable when a signal comes, for poll(2) and similar calls; nil if handlers are not
-    /// installed.
+    /// A descriptor that becomes readable when a signal comes, and stays so; nil if handlers are not installed.
     ///
-    /// A signal interrupts a call in only one thread, perhaps another one. The pipe is never read, so it stays
-    /// readable.
+    /// For poll(2) and similar calls: a signal interrupts a call in only one thread, perhaps another one.
     package static var wakeDescriptor: Int32? {
         let descriptor = wakeSource.load(ordering: .relaxed)
         return descriptor < 0 ? nil : descriptor
     }
 
-    /// Makes the process end at most `seconds` after the signal, whatever it waits for.
-    ///
-    /// For programs that use tasks: if no thread can be created, the runtime waits for one indefinitely.
+    /// Makes the process end at most `seconds` after the signal, even if the task runtime waits for a thread.
     package static func insist(after seconds: UInt32) {
         handle(SIGALRM) { _ in _exit(ExitStatus.failed.rawValue) }
         endLimit.store(seconds, ordering: .relaxed)
@@ -46,10 +41,7 @@ package enum Interruption {
     private static let wakeSource = Atomic<Int32>(-1)
     private static let wakeTarget = Atomic<Int32>(-1)
 
-    /// Installs the handlers, and ignores the signals that would kill a writer.
-    ///
-    /// With SIGPIPE and SIGXFSZ ignored, a closed pipe and a file that is too large are errors of write(2), which are
-    /// handled where they occur.
+    /// Installs the handlers; ignores SIGPIPE and SIGXFSZ, so that write(2) returns these errors instead.
     static func install() {
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)

@@ -3,9 +3,7 @@ package import Platform
 /// Returns the file system through which root writes in an open directory, given with its path.
 package typealias OwnersAsking = (Int32, String) throws(StoreError) -> any FileSystem
 
-/// A name to write at.
-///
-/// For root its directory is open. For others it is the path: they may use directories that they may not read.
+/// A name to write at: for root in its open directory, for others the path, since they may be unable to read that.
 final class OutputName {
     /// In full, for messages.
     let path: String
@@ -65,8 +63,8 @@ final class OutputName {
 
     /// Refuses another user's file in a directory where all may create names and only owners remove them.
     ///
-    /// Linux refuses to open such a link, or to create such a file (proc_sys_fs(5), protected_symlinks,
-    /// protected_regular, protected_fifos), but links are followed by name here, so no system call would meet one.
+    /// Linux does (proc_sys_fs(5), protected_symlinks, protected_regular, protected_fifos), but not for links
+    /// followed by name.
     func refuseStrangers(_ status: FileStatus) throws(StoreError) {
         guard status.owner != effectiveUser() else { return }
         let above = Console.directory(of: name)

@@ -7,10 +7,9 @@
 #endif
 
 extension System {
-    /// The path of the running program, with symbolic links resolved.
+    /// The path of the running program, with symbolic links resolved, or its former path if it was replaced.
     ///
-    /// If its file was replaced meanwhile, as by an upgrade, this is its former path. Falls back to the name it was
-    /// called by, if the system does not tell.
+    /// Falls back to the name it was called by, if the system does not tell.
     package static func programPath() -> String? {
         let link = "/proc/self/exe"
         return resolved(link) ?? formerTarget(of: link)

@@ -48,9 +48,7 @@ package enum System {
         }
     }
 
-    /// Whether a file accepts some bytes; waits until it does, at most `limit` if there is one.
-    ///
-    /// Also `true` if a write would fail.
+    /// Whether a file accepts bytes, or fails; waits until it does, at most `limit` if there is one.
     static func isWritable(
         _ descriptor: Int32, within limit: Duration?
     ) throws(SystemError) -> Bool {
@@ -108,10 +106,9 @@ package enum System {
         }
     }
 
-    /// Makes sure that descriptors 0, 1 and 2 are taken.
+    /// Makes sure that descriptors 0, 1 and 2 are taken: a file opened later could get the number, and the results.
     ///
-    /// If the parent has closed one, the next file opened would get its number, and results would be written into
-    /// that file. The replacement is opened the wrong way round, so that using it fails.
+    /// The replacement is opened the wrong way round, so that using it fails.
     static func reserveStandardDescriptors() {
         for descriptor: Int32 in 0...2 where fcntl(descriptor, F_GETFD) < 0 {
             // The lowest free number is this one, because all below are taken by now. A directory cannot be written
@@ -145,10 +142,10 @@ package enum System {
         return requests.filter { $0.revents != 0 }.map(\.fd)
     }
 
-    /// Ends the process at once; its output must have been written.
+    /// Ends the process at once, after its output was written: the libraries' clean-up takes as long as a small
+    /// command.
     ///
-    /// The libraries' own clean-up only frees memory, and takes as long as a small command. (`ORDERLY_EXIT` is for
-    /// scripts/coverage: the clean-up writes what the compiler counts.)
+    /// `ORDERLY_EXIT` is for scripts/coverage: the clean-up writes what the compiler counts.
     static func exit(_ status: ExitStatus) -> Never {
         cExit(status.rawValue)
     }

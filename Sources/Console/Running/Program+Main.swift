@@ -4,7 +4,7 @@ import StrictJSON
 extension Program {
     /// Runs the command line of this process and ends the process; reports whatever is thrown.
     ///
-    /// `@main` code is isolated to the main actor even where it says otherwise: let it call this and nothing else.
+    /// Call only this from `@main`, which is isolated to the main actor even where it says otherwise.
     package func main() -> Never {
         main(arguments: System.arguments())
     }

@@ -1,8 +1,6 @@
 import Synchronization
 
-/// The last line of a terminal, which a progress bar redraws.
-///
-/// Clear it before anything else is printed on the terminal. Any thread may call.
+/// The last line of a terminal, redrawn by a progress bar from any thread; clear it before printing anything else.
 final class StatusLine: Sendable {
     private let sink: @Sendable (String) -> Void
     private let columns: @Sendable () -> Int

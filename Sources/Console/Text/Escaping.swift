@@ -56,9 +56,7 @@ extension Unicode.Scalar {
         }
     }
 
-    /// The width of the scalar on a terminal: 0, 1 or 2 columns.
-    ///
-    /// Ranges of wide characters after Unicode Standard Annex 11, in blocks rather than one by one.
+    /// The width of the scalar on a terminal: 0, 1 or 2 columns, by blocks after Unicode Standard Annex 11.
     var columnCount: Int {
         if isASCII { return 1 }
         switch properties.generalCategory {

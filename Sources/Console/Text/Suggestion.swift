@@ -20,10 +20,8 @@ func nearest(to word: String, among candidates: [String]) -> String? {
     return best.1 <= max(1, length / 3) && best.1 < length ? best.0 : nil
 }
 
-/// How many letters must be inserted, deleted, replaced or swapped with their neighbour to turn one word into the
-/// other.
-///
-/// The optimal string alignment distance: a swapped pair is one mistake, as it is for people.
+/// The optimal string alignment distance: insertions, deletions, replacements and swaps of neighbours, each one
+/// mistake.
 func editDistance(_ first: String, _ second: String) -> Int {
     let first = Array(first.unicodeScalars)
     let second = Array(second.unicodeScalars)

@@ -1,7 +1,6 @@
-/// A file that can be locked (flock(2)); a lock ends with the value.
+/// A file that can be locked (flock(2)), and is unlocked with the value.
 ///
-/// It is unlocked, not only closed: a child that another thread is just starting has everything open that this
-/// process has until it execs (fork(2)), and would keep the lock until then.
+/// Closing is not enough: a child that is just starting has everything open until it execs (fork(2)).
 package final class FileLock: Sendable {
     private let file: Descriptor
     private let fileSystem: any FileSystem

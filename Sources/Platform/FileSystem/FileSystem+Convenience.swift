@@ -195,8 +195,7 @@ extension FileSystem {
         }
     }
 
-    /// Replaces a file by one with a temporary name, durably, so that readers see the old bytes or the new ones, even
-    /// after a power cut.
+    /// Replaces a file durably, so that readers see the old bytes or the new ones, even after a power cut.
     /// - Parameter mode: the file's mode; the umask applies only if the mode lets others write.
     package func replaceFile(
         _ directory: Int32, _ name: String, with bytes: [UInt8], mode: UInt32 = 0o644,

@@ -2,9 +2,7 @@
 // (kernel.org/doc/Documentation/filesystems/overlayfs.rst, "Renaming directories").
 
 extension FileSystem {
-    /// Renames; a directory that cannot be renamed is moved entry by entry.
-    ///
-    /// Meanwhile parts of it are in both places, so use this only for trees that are not read as a whole.
+    /// Renames, or moves an unrenamable directory entry by entry, so that parts of it are in both places meanwhile.
     package func move(
         _ source: Int32, _ name: UnsafePointer<CChar>, to target: Int32,
         _ newName: UnsafePointer<CChar>

@@ -124,9 +124,7 @@ extension FileSystem {
         return moved == nil ? nil : raised
     }
 
-    /// Removes an empty directory.
-    ///
-    /// A mount point is another's, and refused before anything in it goes (rmdir(2), EBUSY).
+    /// Removes an empty directory; a mount point is refused before anything in it goes (rmdir(2), EBUSY).
     /// - Returns: whether it is gone; `false` if there is something in it.
     private func removeUnlessFull(_ parent: Int32, _ name: String) throws(StoreError) -> Bool {
         do throws(StoreError) {

@@ -39,17 +39,15 @@ package protocol FileSystem: Sendable {
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ nanoseconds: Int64) throws(StoreError)
     /// Makes a file's bytes and inode, or a directory's entries, durable (fsync(2)).
     func sync(_ file: Int32) throws(StoreError)
-    /// Makes a file durable through the descriptor of a library that has it open, by calling `library`.
+    /// Makes a file durable by calling a library that has it open.
     ///
-    /// For SQLite's files: opening and closing such a file once more would drop the locks that the process has on it
+    /// For SQLite's files: reopening and closing such a file would drop the locks that the process has on it
     /// (sqlite.org/lockingv3.html, fcntl(2)).
     func sync(
         _ directory: Int32, _ path: UnsafePointer<CChar>,
         by library: () throws(StoreError) -> Void
     ) throws(StoreError)
-    /// Makes everything on the file system of `file` durable (syncfs(2)).
-    ///
-    /// Returns `false` if the system has no such call: sync file by file instead.
+    /// Makes everything on the file system of `file` durable (syncfs(2)); `false` if the system has no such call.
     func syncAll(_ file: Int32) throws(StoreError) -> Bool
 
     /// Whether ``syncAll(_:)`` can make everything durable here; otherwise files are synced one by one.
@@ -85,10 +83,8 @@ package protocol FileSystem: Sendable {
     func symbolicLink(
         _ directory: Int32, _ path: UnsafePointer<CChar>
     ) throws(StoreError) -> String?
-    /// Calls `body` with every entry but `.` and `..` and its inode (readdir(3), d_ino), unordered, until it returns
-    /// `false`.
-    /// - Parameter once: whether the directory was opened only for this one listing, which saves two calls because
-    ///   the position need not be saved.
+    /// Calls `body` with every entry but `.` and `..` and its inode (readdir(3), d_ino), until it returns `false`.
+    /// - Parameter once: the directory was opened only for this listing, so its position need not be saved.
     func list(
         _ directory: Int32, once: Bool,
         _ body: (UnsafePointer<CChar>, FileStatus.Kind, UInt64) throws(StoreError) -> Bool

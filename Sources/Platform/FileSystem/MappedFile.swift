@@ -13,11 +13,9 @@ package final class MappedFile: @unchecked Sendable {
     private let start: UnsafeMutableRawPointer?
     private let count: Int
 
-    /// Maps the beginning of a file.
     /// - Parameters:
     ///   - file: open for reading; for a writable mapping, also for writing, with its space reserved.
     ///   - byteCount: at most the size of the file.
-    ///   - isWritable: whether to change the file through it.
     ///   - number: gets the error number if the system refuses; the result is then `nil`.
     init?(_ file: Int32, byteCount: Int, isWritable: Bool, errno number: inout Int32) {
         count = byteCount

@@ -5,10 +5,10 @@ import CSystem
 #endif
 
 extension POSIXFileSystem {
-    /// Takes a lease for reading (fcntl(2), F_SETLEASE), which the kernel gives only if no process has the file open
-    /// for writing, or mapped so; returns it at once.
+    /// Takes and returns a lease for reading (fcntl(2), F_SETLEASE), which requires that no process writes to the
+    /// file.
     ///
-    /// `nil` for other users' files without CAP_LEASE, on file systems without leases, and on systems other than
+    /// `nil` for other users' files without CAP_LEASE, on file systems without leases, and on other systems than
     /// Linux.
     package func isOpenForWriting(_ file: Int32) -> Bool? {
         #if os(Linux)

@@ -1,6 +1,4 @@
-/// The digests of one content by several algorithms, in one pass over its bytes.
-///
-/// Reusable for any number of contents, one at a time.
+/// The digests of one content at a time by several algorithms, in one pass over its bytes.
 package final class ContentDigests {
     private final class Running {
         var digester: Digester

@@ -2,10 +2,9 @@
 public enum DigestAlgorithm: String, Sendable, Hashable, CaseIterable {
     case crc32, md5, sha1, sha256, sha384, sha512
 
-    /// Whether contents with one digest may be taken for one content.
+    /// Whether contents with one digest may be taken for one content, unlike with a checksum.
     ///
-    /// Not for a checksum: among 77,000 different contents two are likely to have the same CRC-32. It only detects
-    /// transmission errors, and is no label of a manifest.
+    /// Among 77,000 different contents two are likely to have the same CRC-32.
     package var identifiesContent: Bool { self != .crc32 }
 
     package var byteCount: Int {

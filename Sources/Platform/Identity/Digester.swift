@@ -3,10 +3,8 @@ import CCrypto
 /// A running digest through libcrypto, reusable for any number of messages; used by one thread at a time.
 package struct Digester: ~Copyable {
     package let algorithm: DigestAlgorithm
-    /// SHA-256 through the old functions.
-    ///
-    /// The new ones make libcrypto first list all its algorithms, which costs every short process a millisecond. The
-    /// code beneath is the same.
+    /// SHA-256 through the old functions: the new ones first list all algorithms, which costs a short process a
+    /// millisecond.
     private var sha256 = SHA256_CTX()
     private var checksum = CRC32()
     private let other: Other?

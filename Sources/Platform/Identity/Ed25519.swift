@@ -16,9 +16,7 @@ enum Ed25519 {
         return key != nil
     }
 
-    /// Whether a public key is a point of order 1, 2, 4 or 8, in any spelling.
-    ///
-    /// Signatures by such a key can be made without a private key, and libcrypto says that they verify.
+    /// Whether a public key is a point of order 1, 2, 4 or 8, in any spelling: anyone can make signatures that verify.
     static func hasSmallOrder(_ publicKey: [UInt8]) -> Bool {
         var bytes = publicKey
         // The highest bit is the sign of x: both points have the order.

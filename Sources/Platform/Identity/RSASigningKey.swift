@@ -1,5 +1,4 @@
-/// A private RSA key that signs for the clients of other systems: RSASSA-PKCS1-v1_5 with SHA-256 (RFC 8017, section
-/// 8.2).
+/// A private RSA key that signs for other systems' clients: RSASSA-PKCS1-v1_5 with SHA-256 (RFC 8017, section 8.2).
 ///
 /// libcrypto holds it, and overwrites it when the last copy of this value goes. It is never printed: its description
 /// is that of its public half. A signature of one message by one key is always the same.

@@ -17,10 +17,8 @@ package enum Parallel {
         min(max(Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))), 1), 8)
     }
 
-    /// Calls `body` once on each of `workers` threads with a counter to pull indices from, waits for all, and throws
-    /// the first error of any.
-    /// - Parameter first: work for one thread only; the calling thread does it before it pulls chunks, while the
-    ///   others already pull.
+    /// Calls `body` on each of `workers` threads with a counter to pull indices from; throws the first error of any.
+    /// - Parameter first: work for the calling thread to do before it pulls chunks, while the others already pull.
     package static func run(
         workers: Int, count: Int, chunk: Int = 16,
         first: () throws(StoreError) -> Void = { () throws(StoreError) in },
@@ -47,9 +45,7 @@ package enum Parallel {
     /// Lowers the priority of this thread below the others of the process, for as long as it lives.
     package static func giveWay() { castree_give_way() }
 
-    /// Calls `body` on a thread of its own, for work that blocks: threads of tasks must not block.
-    ///
-    /// If no thread can be created, calls it on this one.
+    /// Calls `body`, which may block, on a thread of its own; on this one if no thread can be created.
     package static func detach(_ body: @escaping @Sendable () -> Void) {
         if !start(body) { body() }
     }
@@ -77,9 +73,7 @@ package enum Parallel {
         let state = Mutex(())
     }
 
-    /// Calls `body` on a thread of its own, which the caller waits for later.
-    ///
-    /// If no thread can be created, calls it on this one before returning.
+    /// Calls `body` on a thread of its own to be waited for later; on this one if no thread can be created.
     package static func begin(_ body: @escaping @Sendable () -> Void) -> Running {
         guard let thread = thread(for: Job(body)) else {
             body()

@@ -24,7 +24,6 @@ package func pause(milliseconds: Int32) { _ = poll(nil, 0, milliseconds) }
 /// Makes large allocations return to the system as soon as they are freed.
 ///
 /// glibc maps allocations from 128 KiB on separately, but raises that limit to the size of each such one that is
-/// freed (mallopt(3), M_MMAP_THRESHOLD), and smaller ones stay with the process: a command's memory would depend on
-/// which of its threads ends first. For programs, before their first thread; a library leaves the allocator to its
-/// program.
+/// freed (mallopt(3), M_MMAP_THRESHOLD): a command's memory would depend on which of its threads ends first. For
+/// programs, before their first thread; a library leaves the allocator to its program.
 package func returnFreedMemory() { castree_fix_mapping_threshold(128 << 10) }

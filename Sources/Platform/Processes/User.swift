@@ -18,7 +18,7 @@ package func userName(_ user: UInt32) -> String? {
         .map { printable($0[0]) }
 }
 
-/// The lines of passwd(5) or group(5), by their fields; none if the file cannot be read.
+/// A user's name in passwd(5), or `nil`; getpwuid(3) loads libraries that a static program does not have.
 func databaseFields(_ path: String) -> [[String]] {
     // Without it a message names the user by number, and groups have no members.
     let bytes = try? POSIXFileSystem().contents(

@@ -1,5 +1,4 @@
-/// Removes names and passwords from the addresses in a text, because printed text ends up in logs and in questions to
-/// strangers.
+/// Removes names and passwords from the addresses in a text, because printed text ends up in logs and questions.
 ///
 /// Removes what precedes the `@` of an authority (RFC 3986, section 3.2.1), whatever comes before its `//`, since a
 /// person may have left out a colon or the scheme. Without a `//`, removes what is between a colon and an `@`, as in
@@ -99,7 +98,7 @@ private func endsPath(_ byte: UInt8) -> Bool { byte == 0x3F || byte == 0x23 }
 
 /// The `@` that ends the secret at the start of a text; `nil` if there is none.
 ///
-/// A password may contain an unencoded slash. Then what looks like the port is not a number.
+/// A password may contain an unencoded slash; what looks like the port is then not a number.
 private func endOfSecret(_ text: ArraySlice<UInt8>, _ port: ArraySlice<UInt8>) -> Int? {
     if let sign = text.prefix(while: isOfAuthority).lastIndex(of: atSign) { return sign }
     if port.allSatisfy({ (0x30...0x39).contains($0) }) { return nil }

@@ -20,9 +20,8 @@ package enum PercentEncoding {
         String(decoding: encoded(bytes, inPaths), as: UTF8.self)
     }
 
-    /// Encodes everything but unreserved characters (RFC 3986, section 2.3) and, optionally, slashes.
-    ///
-    /// Signatures of requests are computed over this form.
+    /// Encodes all but unreserved characters (RFC 3986, section 2.3) and, optionally, slashes, as request signatures
+    /// need.
     package static func unreserved(_ text: String, keepingSlashes: Bool = false) -> String {
         encoded(text, keepingSlashes ? "~/" : "~")
     }

@@ -1,5 +1,4 @@
-/// Replaces the values of queries, and fragments, by `*` in every word of a text, because they may be tokens and
-/// signatures.
+/// Replaces the values of queries, and fragments, by `*` in every word of a text, because they may be secrets.
 ///
 /// Names stay, and so does what closes a quotation or a sentence after an address.
 /// - Parameter ofAddressesOnly: only in words with a `//` before the query, since file names may have a question

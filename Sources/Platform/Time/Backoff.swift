@@ -1,7 +1,6 @@
 /// How long to wait before another attempt.
 ///
-/// The waits grow exponentially and are drawn evenly between zero and their limit ("full jitter"), so that many
-/// clients that lose a server do not all return at once.
+/// Waits are drawn evenly between zero and an exponentially growing limit ("full jitter"), to spread many clients.
 package struct Backoff: Sendable, Hashable {
     /// The limit of the first wait; it doubles for each following wait.
     package var firstDelay: Duration

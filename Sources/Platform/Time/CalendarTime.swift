@@ -1,8 +1,7 @@
 /// Times as ISO 8601 spells them for machines (RFC 3339, section 5.6).
 package enum CalendarTime {
     /// Seconds since 1970 of `2015-05-25T10:00:00Z` or `…+02:00`; fractions are dropped.
-    /// - Returns: nil for another spelling, or a day or time that does not exist. A leap second counts as the second
-    ///   before it.
+    /// - Returns: nil for anything else. A leap second counts as the second before it.
     package static func seconds(_ text: String) -> Int64? {
         var reader = DateReader(bytes: Array(text.utf8.prefix(64)))
         return reader.calendarTime()

@@ -5,8 +5,8 @@ extension VersionStore {
     ///
     /// A tree that was written to is built again first. An older pending version is dropped.
     /// - Returns: the version that was current before.
-    /// - Throws: `.noVersion`, `.incompleteVersion`, `.bannedVersion`; `.damagedObject` if the objects were written
-    ///   to as well.
+    /// - Throws: `.noVersion`, `.incompleteVersion`, `.bannedVersion`; `.damagedObject` if objects were written to,
+    ///   too.
     @discardableResult
     public func activate(_ name: String) throws(StoreError) -> String? {
         try materialize(name)
@@ -51,8 +51,8 @@ extension VersionStore {
 
     /// Stops a version from being pending, unless another one is pending by now.
     /// - Returns: whether it was pending and no longer is; `false` also while nothing is current.
-    /// - Throws: `.bannedVersion`, `.incompleteVersion` if the current version could not be shown again; it then
-    ///   stays pending.
+    /// - Throws: `.bannedVersion`, `.incompleteVersion` if the current version could not be shown again: it stays
+    ///   pending.
     package func takeBack(pending version: String) throws(StoreError) -> Bool {
         let hasWaited = try changeLifecycle { (lifecycle) throws(StoreError) -> Bool in
             guard lifecycle.pending == version, let current = lifecycle.current else {

@@ -42,9 +42,8 @@ extension VersionStore {
 
     /// Makes the lifecycle durable as it is and points `current` at its current version.
     ///
-    /// For a caller that finds the work already done by another process, which may have been killed before its names
-    /// were durable, or between writing the file and the link. Does nothing on a read-only disk, where nothing can be
-    /// lost.
+    /// For a caller that finds the work done by a process that may have been killed before its names were durable, or
+    /// between writing the file and the link. Does nothing on a read-only disk, where nothing can be lost.
     package func vouchForLifecycle() throws(StoreError) {
         do throws(StoreError) {
             try changeLifecycle { _ in }

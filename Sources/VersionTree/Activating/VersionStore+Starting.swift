@@ -51,8 +51,7 @@ extension VersionStore {
         return BootReport(begun)
     }
 
-    /// The version that the link `current` shows, for a start that cannot be counted because the lifecycle is
-    /// unreadable.
+    /// The version that the link `current` shows, for a start that an unreadable lifecycle cannot count.
     ///
     /// Its token confirms nothing.
     /// - Returns: `nil` if the link shows no version, or one that is not whole.

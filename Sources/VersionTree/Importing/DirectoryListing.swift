@@ -1,15 +1,12 @@
 package import CASStore
 
-/// A listed directory whose files are not yet read.
-///
-/// Anything a version cannot hold is refused before a store is created for it.
+/// A listed directory whose files are not yet read, so that a bad one is refused before a store is created.
 package struct DirectoryListing: ~Copyable, Sendable {
     let root: Descriptor
     var files: SourceFiles
     let followsLinks: Bool
     package var isEmpty: Bool { files.count == 0 }
 
-    /// Lists the files below a directory.
     /// - Parameters:
     ///   - followsLinks: take what symbolic links point to; otherwise refuse them.
     ///   - isInterrupted: polled; `true` stops with `.interrupted`.

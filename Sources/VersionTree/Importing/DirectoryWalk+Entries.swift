@@ -31,9 +31,7 @@ extension DirectoryWalk {
         return names
     }
 
-    /// The lines of a directory's `.castreeignore`; `nil` if it has gone meanwhile.
-    ///
-    /// Refuses one that is no regular file, since the version would then contain what it was meant to leave out.
+    /// The lines of a directory's `.castreeignore`, which must be a file; `nil` if it has gone meanwhile.
     private func ignoreFile(in directory: Int32) throws(StoreError) -> [UInt8]? {
         let name = String(decoding: UnwantedName.nameOfIgnoreFile, as: UTF8.self)
         guard let status = try fileSystem.status(directory, name) else { return nil }

@@ -1,7 +1,4 @@
-/// A compiled gitignore(5) pattern.
-///
-/// Matching costs at most the path's length times the pattern's: all ways to match are followed at once, without
-/// backtracking.
+/// A compiled gitignore(5) pattern, matched without backtracking in at most the path's length times its own.
 struct IgnorePattern: Sendable, Hashable {
     enum Part: Sendable, Hashable {
         case byte(UInt8)

@@ -148,8 +148,7 @@ struct Import {
 
     /// Claims what the version needs and publishes what is staged.
     ///
-    /// Trusts only what the index vouches for: objects that vanished or were never recorded are checked, or read from
-    /// the source again.
+    /// Objects that the index does not vouch for are checked, or read from the source again.
     private mutating func publish(
         _ registration: Registration, _ batch: ObjectBatch, _ lease: borrowing Lease
     ) throws(StoreError) {

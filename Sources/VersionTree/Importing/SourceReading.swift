@@ -32,10 +32,8 @@ struct SourceReading: Sendable {
         try outcome.get()
     }
 
-    /// The slots of the files, each written by one worker.
-    ///
-    /// `@unchecked Sendable`: the counter gives every position to exactly one worker, and the owner looks only after
-    /// all workers have ended.
+    /// `@unchecked Sendable`: the counter gives every position to one worker, and the owner looks only after all have
+    /// ended.
     private struct Slots: @unchecked Sendable {
         let records: UnsafeMutableBufferPointer<Manifest.Record>
         let states: UnsafeMutableBufferPointer<SourceFiles.State>
@@ -143,10 +141,9 @@ struct SourceReading: Sendable {
         )
     }
 
-    /// How long to wait for a process that has the file open for writing.
+    /// How long to wait for a process that has the file open for writing and may be about to close it.
     ///
-    /// It may be about to close it: a child that is starting has everything open that its parent has (fork(2)), for
-    /// up to a second on a busy disk.
+    /// A child that is starting has everything open that its parent has (fork(2)), up to a second on a busy disk.
     private var waitForWriters: LockWait {
         var options = store.options
         options.waitLimit = min(.seconds(5), options.waitLimit)
@@ -155,8 +152,7 @@ struct SourceReading: Sendable {
 
     /// How long after its last change a file counts as being written unless proven otherwise.
     ///
-    /// A write stamps the file when it begins (ext4, xfs, btrfs); on a busy machine it may continue for a while
-    /// although the file's state looks unchanged.
+    /// A write stamps the file when it begins (ext4, xfs, btrfs), and on a busy machine may continue for a while.
     private static let writingTime: Int64 = 10_000_000_000
 
     /// Whether no one was writing at the time of this call; `nil` if that is unknown.

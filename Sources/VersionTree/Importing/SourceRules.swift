@@ -91,9 +91,7 @@ struct IgnoreList: Sendable, Hashable {
         self.patterns = patterns
     }
 
-    /// Reads the lines of a file in the directory `base` as git does.
-    ///
-    /// Skips empty lines and lines that begin with `#`, and strips trailing spaces unless a backslash precedes them.
+    /// Reads lines as git does: skips empty ones and comments, and strips trailing spaces unless escaped.
     init(lines: [UInt8], in base: [UInt8]) {
         self.base = base
         var text = lines[...]

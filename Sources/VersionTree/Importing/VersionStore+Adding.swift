@@ -62,8 +62,8 @@ public struct AddReport: Sendable {
 extension VersionStore {
     /// Imports a directory as a version: stores new content, registers the manifest, materializes the tree.
     ///
-    /// When it returns, all of it survives a power cut; if it throws, there is no such version and what was staged is
-    /// gone.
+    /// When it returns, all of it survives a power cut; if it throws, there is no such version and nothing stays
+    /// staged.
     ///
     /// Adding the same content again under the same name changes nothing but restores lost parts. An add that was
     /// interrupted or killed can be repeated; after `.interrupted`, files already read are not read again unless they

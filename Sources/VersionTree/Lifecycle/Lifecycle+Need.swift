@@ -1,7 +1,5 @@
 extension Lifecycle {
-    /// The reasons why a version cannot be retired.
-    ///
-    /// The raw value is the reason as a sentence's end.
+    /// Why a version cannot be retired; the raw value ends a sentence.
     enum Need: String, CaseIterable {
         case current = "it is the current version"
         case pending = "it is pending"
@@ -36,9 +34,7 @@ extension Lifecycle {
         }
     }
 
-    /// Any confirmation ends the trials that have a version to roll back to.
-    ///
-    /// A rollback would go to a known good version, which may be this one.
+    /// Any confirmation ends the trials that have a version to roll back to, which may be this one.
     private var adviceOnTrial: String {
         guard let current else { return "activate another one, start and confirm it first" }
         return boot?.version == current

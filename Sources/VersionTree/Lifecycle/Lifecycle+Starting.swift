@@ -28,9 +28,7 @@ extension Lifecycle {
         version != current && trials.contains { $0.version == version && $0.strikes > 0 }
     }
 
-    /// Begins a start because the app starts or its first page is served.
-    ///
-    /// Counts the start against the content before it is made.
+    /// Begins a start, because the app starts or its first page is served, and first counts it against the content.
     /// - Throws: `.noVersion` if there is nothing to start.
     package mutating func begin(
         _ request: StartRequest, _ versions: some StartableVersions
@@ -246,9 +244,7 @@ extension Lifecycle {
         return unconfirmed.flatMap { $0.version == version && $0.token == token ? $0 : nil }
     }
 
-    /// Takes back a start that ended without failing: by an orderly stop, or with the system.
-    ///
-    /// The third in a row counts as a failure.
+    /// Takes back a start that ended by an orderly stop or with the system; the third in a row counts as a failure.
     mutating func takeBack(
         _ boot: Boot, _ request: StartRequest, _ versions: some StartableVersions
     ) throws(StoreError) -> LeftVersion? {

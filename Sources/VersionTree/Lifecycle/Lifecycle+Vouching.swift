@@ -5,12 +5,12 @@ extension Lifecycle {
     /// How many earlier starts with valid tokens are remembered.
     static let unheardMax = 16
 
-    /// Confirms exactly the version that started, with the token of that start.
+    /// Confirms exactly the version that started, with the token of that start; returns whether this changed
+    /// anything.
     ///
     /// A later start may have replaced it and counted it as failed for lack of a confirmation. The version is then
-    /// known good all the same: its failed starts and its ban are dropped, and it is pending unless another version
-    /// is.
-    /// - Returns: whether this changed anything.
+    /// known good all the same: its failed starts and its ban are dropped, and it becomes pending unless another
+    /// version is.
     package mutating func vouch(
         _ name: String, token: String
     ) throws(StoreError) -> Bool {

@@ -81,9 +81,7 @@ extension Lifecycle {
 
     static let digestKey = "digest"
 
-    /// SHA-256 of the document without this member, keys sorted and without white space.
-    ///
-    /// It covers all members, including those that this castree does not know.
+    /// SHA-256 of all other members, even unknown ones, with sorted keys and without white space.
     static func digest(of members: [JSONValue.Member]) throws(StoreError) -> String {
         let others = members.filter { $0.key != digestKey }
         var digester = try Digester(.sha256)

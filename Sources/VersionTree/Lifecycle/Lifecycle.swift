@@ -66,8 +66,7 @@ public struct Lifecycle: Sendable, Hashable {
     package var boot: Boot?
     /// Earlier starts since the system booted whose tokens are still valid, newest first.
     ///
-    /// A later start replaced each before its outcome was known, for example because the app was started twice at
-    /// once. They can still be confirmed.
+    /// Each was replaced before its outcome was known, for example because the app was started twice at once.
     package var unheard: [Boot] = []
     package var confirmed: Confirmation?
     /// Versions that neither a person nor a policy may retire.
@@ -82,14 +81,12 @@ public struct Lifecycle: Sendable, Hashable {
     var others: [JSONValue.Member] = []
     /// The digest in the file if it does not match the content; empty if it is no digest at all.
     ///
-    /// A change of an edited lifecycle writes it back, so that the edit stays visible: only a repair accepts what the
-    /// file says.
+    /// Changing an edited lifecycle writes it back, so that the edit stays visible: only a repair accepts it.
     var staleDigest: String?
 
-    /// Whether the file was edited since castree wrote it.
+    /// Whether the file was edited since castree wrote it; its content is used all the same.
     ///
-    /// Its content is used all the same. A file without a digest does not count as edited: an older castree or a
-    /// person wrote it.
+    /// A file without a digest does not count as edited: an older castree or a person wrote it.
     package var isEdited: Bool { staleDigest != nil }
 
     static let knownGoodMax = 16
@@ -144,10 +141,9 @@ public struct Lifecycle: Sendable, Hashable {
         confirmed = Confirmation(version: version, token: token)
     }
 
-    /// Forgets a retired version.
+    /// Forgets a retired version, except for its ban, since the content may come back.
     ///
-    /// Its ban stays, since the content may come back. Its standing as known good passes to `heir`, another name of
-    /// its content.
+    /// Its standing as known good passes to `heir`, another name of its content.
     mutating func retire(_ version: String, heir: String? = nil) {
         if let heir, !knownGood.contains(heir), let place = knownGood.firstIndex(of: version) {
             knownGood[place] = heir

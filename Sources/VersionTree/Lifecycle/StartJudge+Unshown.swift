@@ -2,11 +2,9 @@ package import CASStore
 
 // Versions that have no page to start with.
 extension StartJudge {
-    /// Rolls back from a version that was made current but has no page to show.
-    ///
-    /// It was not started, so it waits as if it had been made pending.
-    /// - Returns: `nil` if it is known good or itself the rollback target, if there is nothing to roll back to, or if
-    ///   another process has the lock.
+    /// Rolls back from a version that was made current but has no page to show, and makes it pending.
+    /// - Returns: `nil` if it is known good or itself the rollback target, if there is none, or if another process
+    ///   has the lock.
     package mutating func leaveUnshown(
         _ version: String, _ reason: String, _ ledger: some StartLedger
     ) throws(StoreError) -> LeftVersion? {

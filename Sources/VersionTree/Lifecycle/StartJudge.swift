@@ -15,8 +15,7 @@ package protocol StartLedger: Sendable {
 /// Judges the starts of one process, as a value without clock or disk.
 ///
 /// It decides when a page or the app starts a version, watches the start until it is confirmed, and rolls back when
-/// its time is over. Of several processes only the one with the lock watches; no other judges what a living process
-/// watches.
+/// its time is over. Of several processes only the one with the lock watches and judges.
 package struct StartJudge: Sendable, Hashable {
     package struct Rules: Sendable, Hashable {
         /// The time in the foreground in which a start must be confirmed; `nil` for no limit.
@@ -24,11 +23,9 @@ package struct StartJudge: Sendable, Hashable {
         package var strikes = Lifecycle.usualStrikes
         /// The time in the foreground after which a version that waits after a failed start is started again.
         package var rest = Duration.seconds(6 * 3600)
-        /// The most time that counts between two looks.
-        ///
-        /// A later look judges nothing: the process stood still, and what arrived meanwhile is read first.
+        /// The most time that counts between two looks; a later look judges nothing, because the process stood still.
         package var pace = Duration.seconds(2)
-        /// Whether ``StartJudge/look(_:now:)`` is called continually; otherwise time counts by the clock of the app.
+        /// Whether ``StartJudge/tick(now:)`` is called continually; otherwise time counts by the clock of the app.
         package var isTicking = true
 
         package init(allowed: Duration?) { self.allowed = allowed }
@@ -52,10 +49,9 @@ package struct StartJudge: Sendable, Hashable {
     private var reloading: String?
     /// The token of a start whose process died before this one began.
     var abandoned: String?
-    /// The lifecycle under which a page began without starting the pending version.
+    /// The lifecycle under which a page began without starting the pending version: the lock was taken, or it failed.
     ///
-    /// Another process has the lock, or the start failed. Until this changes, pages are not told that a version is
-    /// pending.
+    /// Until this changes, pages are not told that a version is pending.
     package var heldBack: Lifecycle?
     /// The lifecycle in which a start did not switch to the pending version, which then waits whatever its name.
     var refused: Lifecycle?
@@ -120,9 +116,7 @@ package struct StartJudge: Sendable, Hashable {
         return lifecycle.pending.map { mayStart($0, lifecycle) } ?? false
     }
 
-    /// Whether a pending version may be started: not while it waits after a failed start.
-    ///
-    /// Nor after the first start of this process, if starts wait for the next process.
+    /// Whether a pending version may be started: not while it waits after a failed start or for the next process.
     package func mayStart(_ pending: String, _ lifecycle: Lifecycle) -> Bool {
         if defersPending, hasStarted, lifecycle.current != nil { return false }
         return mayRetry || lifecycle.current == nil || !lifecycle.isResting(pending)
@@ -136,7 +130,7 @@ package struct StartJudge: Sendable, Hashable {
 
     package var watchedToken: String? { watched?.token }
 
-    /// How long until ``look(_:now:)`` has something to do; `nil` if no time runs.
+    /// How long until the time of the watched start is over; `nil` if no time runs.
     package func remaining(now: Duration) -> Duration? {
         guard isForeground, let left = watched?.left else { return nil }
         return max(.zero, left - max(.zero, now - (lastLook ?? now)))
@@ -155,9 +149,7 @@ package struct StartJudge: Sendable, Hashable {
         return try begin(request, ledger, hasLock: ledger.takeLock())
     }
 
-    /// Starts what is due when a GET serves a page, answered 200 with the app's HTML.
-    ///
-    /// That is a pending version, or one that was made current and is not confirmed.
+    /// Starts a pending or unconfirmed current version when a GET serves a page, answered 200 with the app's HTML.
     /// - Parameter isCounted: whether the start counts against the content if it is not confirmed.
     /// - Returns: what was started; `nil` if there was nothing to do, or another process has the lock.
     package mutating func pageBegins(
@@ -278,9 +270,8 @@ package struct StartJudge: Sendable, Hashable {
         ledger.releaseLock()
     }
 
-    /// Lets time pass.
-    /// - Returns: whether the time of a start is over, so that it must be judged once everything that has arrived by
-    ///   now is read; `false` if the last look was long ago.
+    /// - Returns: whether the time of a start is over, so that it must be judged once all arrived input is read;
+    ///   `false` if the last look was long ago.
     package mutating func tick(now: Duration) -> Bool {
         let isLate = pass(now)
         return !isLate && isOver

@@ -13,9 +13,7 @@ package struct StartRequest: Sendable {
     package enum Heir: Sendable, Hashable {
         /// It has failed: the app starts again.
         case judges
-        /// The caller continues it, because it is serving a page of it.
-        ///
-        /// A watched start with this token has failed, because its process died before this one began.
+        /// The caller continues it and serves its page; a watched start with this token failed with its process.
         case adopts(besides: String?)
     }
 
@@ -42,9 +40,8 @@ package struct StartRequest: Sendable {
     /// Whether the start counts against the content if it is not confirmed.
     package var isCounted = true
     package var heir = Heir.judges
-    /// Runs while the lifecycle is locked, so it must neither change nor pin anything.
-    ///
-    /// Only a server knows the page that an app starts with; all other callers assume one.
+    /// Runs while the lifecycle is locked, so it must neither change nor pin anything; only a server knows start
+    /// pages.
     package var canShow: Showing = { _ in true }
 }
 

@@ -52,9 +52,7 @@ extension Manifest {
         case changed(from: Int, to: Int)
     }
 
-    /// Calls `body` for each path that differs from an older manifest, in the order of paths.
-    ///
-    /// Takes time linear in the number of entries, and no memory.
+    /// Calls `body` for each path that differs from an older manifest, in path order, in linear time and no memory.
     package func forEachDifference(from old: Manifest, _ body: (Difference) -> Void) {
         var (left, right) = (0, 0)
         while left < old.count || right < count {

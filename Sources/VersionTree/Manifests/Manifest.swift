@@ -38,9 +38,8 @@ public struct Manifest: Sendable {
         }
     }
 
-    /// The publisher's manifest: an object, kept as long as the version.
-    ///
-    /// Signatures cover exactly these bytes; the manifest was read from them.
+    /// The publisher's manifest: an object, kept as long as the version, because signatures cover exactly these
+    /// bytes.
     package struct Received: Sendable, Hashable {
         /// The value of ``format`` in a manifest that was rebuilt from a tree.
         static let unknownFormat = "unknown"
@@ -63,9 +62,7 @@ public struct Manifest: Sendable {
     }
 
     package static let countMax = 4_000_000
-    /// The size limit of a manifest's text, for reading and writing.
-    ///
-    /// Enough for ``countMax`` entries with paths of 150 bytes each.
+    /// The size limit of a manifest's text, enough for ``countMax`` entries with paths of 150 bytes each.
     package static let byteCountMax = 1 << 30
     /// How deep the text of a manifest may nest.
     static let depthMax = 64
@@ -99,10 +96,10 @@ public struct Manifest: Sendable {
     public internal(set) var createdAt: Int64
     /// The publisher's manifest, if the version came in another format or over a network.
     package var received: Received?
-    /// Objects that a lost manifest named and the tree does not show, if this manifest was rebuilt from the tree.
+    /// Objects that a lost manifest named and the tree does not show, kept because it is unknown what needs them.
     ///
-    /// `nil` for a manifest as its publisher made it, or known to say the same. The objects are kept because it is
-    /// unknown what else needs them. A version with such a manifest is never complete.
+    /// Set in a manifest rebuilt from a tree, whose version is never complete; `nil` in any other, or if
+    /// it is known to be equal.
     package var recovered: [Reference]?
     /// Fields that castree does not know, kept as they came.
     public internal(set) var foreign: [JSONValue.Member] = []

@@ -70,9 +70,7 @@ extension VersionStore {
         return reasons
     }
 
-    /// A sentence about the version that names the process behind a pin; `nil` for a server or an app.
-    ///
-    /// The caller checks afterwards whether the pin is still held.
+    /// A sentence that names the process behind a pin, which may have ended; `nil` for a server or an app.
     private func user(of fileName: String) throws(StoreError) -> String? {
         guard let file = try fileSystem.status(directories.leases.raw, fileName) else { return nil }
         let holder = LockHolder.find(of: file)
@@ -90,9 +88,9 @@ extension VersionStore {
         "publish", "pack", "checkout", "add", "adopt", "pull", "fsck", "du", "diff", "cat",
     ]
 
-    /// Why a version cannot be retired because it is pinned; `nil` if no process has pinned it.
+    /// Why a version is pinned, as a refusal, or `nil` if it is not; removes the pins of dead processes.
     ///
-    /// Removes the pins of dead processes. The caller holds the lifecycle lock, so that no pin is made meanwhile.
+    /// The caller holds the lifecycle lock, so that no pin is made meanwhile.
     func pinRefusal(_ version: String) throws(StoreError) -> String? {
         for (fileName, pinned) in try pinFiles() where pinned == version {
             let user = try user(of: fileName)
@@ -173,10 +171,9 @@ package struct StoreUse: Sendable, Hashable {
 }
 
 extension VersionStore {
-    /// The processes that use the store for longer than a moment, sorted by version.
+    /// The processes that use the store for longer than a moment, sorted by version, as far as the kernel tells.
     ///
-    /// Takes only the locks that tell whether a pin is held. A process in another container may be unknown, and its
-    /// uses may go unseen.
+    /// Takes only the locks that tell whether a pin is held.
     package func uses() throws(StoreError) -> [StoreUse] {
         var uses: Set<StoreUse> = []
         for name in try fileSystem.names(in: directories.leases.raw) {

@@ -3,8 +3,7 @@ import CASStore
 /// Reads what a tree shows, for a version whose manifest is lost.
 ///
 /// A file that is an object's inode represents that object, whatever was written into it since; any other file
-/// represents its bytes. Bytes that differ from the object's are recorded in addition, since the object may be there
-/// by mistake.
+/// represents its bytes. Bytes that differ from the object's are recorded as well: it may be there by mistake.
 struct TreeReading {
     let versions: VersionStore
     /// Whether a file that is an object's inode counts as that object without reading its bytes.

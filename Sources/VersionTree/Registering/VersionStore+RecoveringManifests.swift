@@ -59,9 +59,7 @@ extension VersionStore {
             cause: unread.cause)
     }
 
-    /// A manifest of what the tree of a version shows, for callers that must show it although its own is unusable.
-    ///
-    /// Changes nothing.
+    /// A manifest of what the tree of a version shows, to show it although its own is unusable; changes nothing.
     package func manifestShown(by name: String) throws(StoreError) -> Manifest? {
         guard VersionName.isName(name), try isMaterialized(name) else { return nil }
         let shown = try TreeReading(versions: self).contents(of: name)
@@ -150,9 +148,7 @@ extension VersionStore {
         return max((status?.modifiedAt ?? 0) / 1_000_000_000, 0)
     }
 
-    /// Moves a damaged manifest to quarantine, where it may tell a person what is lost.
-    ///
-    /// A file cannot replace a directory, so a directory goes there with its content.
+    /// Moves a damaged manifest, file or directory, to quarantine, where it may tell a person what is lost.
     func setDamagedManifestAside(_ name: String, unless isSame: Bool) throws(StoreError) {
         let (manifests, quarantine) = (directories.manifests.raw, directories.quarantine.raw)
         let manifest = StoreLayout.manifest(name)
@@ -174,9 +170,8 @@ extension VersionStore {
 
     // MARK: Finding lost manifests
 
-    /// Versions without a manifest that a tree or the lifecycle names.
-    ///
-    /// These are registered ones, and trees under any name that show content which no registered version names.
+    /// Registered versions without a manifest, and trees under any name with content that no registered version
+    /// names.
     func versionsToRecover() throws(StoreError) -> [LostVersion] {
         var lost = try store.versionsWithoutManifest().map { LostVersion(name: $0) }
         var odd: [[CChar]] = []

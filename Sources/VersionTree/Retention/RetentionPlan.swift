@@ -275,7 +275,7 @@ public struct RetentionPolicy: Sendable, Hashable {
     ///
     /// With a limit, only as many versions go as it requires, oldest first; without one, all that may.
     public var byteCountMax: Int64?
-    /// Whether the newest version stays that is newer than the current one, which an updating app is about to show.
+    /// Whether the newest version above the current one stays, which an updating app is about to show.
     ///
     /// All of them stay while no version is current or pending.
     package var keepsNewer = false
@@ -291,7 +291,7 @@ public struct RetentionPolicy: Sendable, Hashable {
 
     /// The policy of an app that updates itself.
     ///
-    /// Keeps the last good versions, what is pending, and the newest arrival, but not what was replaced before it was
+    /// Keeps the last good versions, what is pending, and the newest arrival, but nothing replaced before it was
     /// shown.
     public static func generations(_ goodCount: Int) -> RetentionPolicy {
         var policy = RetentionPolicy()

@@ -47,8 +47,7 @@ extension VersionStore {
         return fetched
     }
 
-    /// Retires what a plan lets go, oldest first; if some cannot go, throws the first error after retiring the
-    /// others.
+    /// Retires what a plan lets go, oldest first; the first error is thrown after the others are retired.
     ///
     /// Skips versions that are needed by now or were retired meanwhile. Works on a full disk.
     /// - Returns: the versions that were retired.

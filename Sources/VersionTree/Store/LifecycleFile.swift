@@ -73,9 +73,7 @@ extension VersionStore {
         }
     }
 
-    /// Makes the link `current` follow the lifecycle, by renaming a new link over the old one.
-    ///
-    /// After a crash in between, the old version is shown until the next change of the lifecycle.
+    /// Renames a new link over `current`; after a crash before it, the old version is shown until the next change.
     func pointCurrent(at version: String?) throws(StoreError) {
         let root = directories.root.raw
         guard let version else {
@@ -94,9 +92,7 @@ extension VersionStore {
         try store.sync(root)
     }
 
-    /// Moves a directory in place of the link `current`, made by a copy that followed links, to quarantine.
-    ///
-    /// The caller has locked the lifecycle.
+    /// Moves a directory in place of the link `current`, as made by a copy that followed links, to quarantine.
     func makeRoomForLink() throws(StoreError) {
         let (root, current) = (directories.root.raw, StoreLayout.current)
         guard try fileSystem.status(root, current)?.kind == .directory else { return }

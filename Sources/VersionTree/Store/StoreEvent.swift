@@ -1,9 +1,7 @@
 package import CASStore
 package import StrictJSON
 
-/// An event of a store, as its event log records it.
-///
-/// Contains no content, no paths of content and no secrets: the log is made to be sent to others.
+/// An event in a store's log, which is made to be sent to others: without content, its paths, and secrets.
 package struct StoreEvent: Sendable, Hashable {
     package let name: String
     /// The fields in the log, in the order of their keys; absent ones are left out.
@@ -134,10 +132,9 @@ extension StoreEvent {
 }
 
 extension VersionStore {
-    /// The same store with an observer, which is told what its verbs have done.
+    /// The same store with an observer of what its verbs have done.
     ///
-    /// It runs on the thread that called the verb, outside every lock, after the change is durable, so it cannot
-    /// object.
+    /// It runs on the thread that called the verb, outside every lock, after the change is durable.
     package func observed(by observer: @escaping @Sendable (StoreEvent) -> Void) -> VersionStore {
         VersionStore(store, observer: observer, limits: limits)
     }

@@ -18,9 +18,7 @@ extension VersionStore {
         try allowing(Self.saysManifestIsUnusable, try manifest(of: name))
     }
 
-    /// The manifest of a version, for callers that replace or forget what is lost.
-    ///
-    /// `nil` if the version was retired, or the file is missing or damaged.
+    /// The manifest of a version, for callers that replace or forget a lost one; `nil` if it is missing or damaged.
     /// - Throws: `.io` if the disk cannot read it, which may succeed the next time.
     package func manifestUnlessLost(of name: String) throws(StoreError) -> Manifest? {
         try allowing(Self.saysManifestIsLost, try manifest(of: name))
@@ -50,9 +48,7 @@ extension VersionStore {
         [.badManifest, .noVersion, .tooLarge].contains(error.code)
     }
 
-    /// Whether a manifest is lost, or unreadable now (disk error, other owner).
-    ///
-    /// A check reports the latter; other callers only do without.
+    /// Whether a manifest is lost, or unreadable now (disk error, other owner), so that all but checks do without.
     package static func saysManifestIsUnusable(_ error: StoreError) -> Bool {
         saysManifestIsLost(error) || error.isOfOneName
     }

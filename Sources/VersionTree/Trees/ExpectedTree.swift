@@ -1,8 +1,6 @@
 import CASStore
 
-/// The expected content of each directory of a tree, found by name.
-///
-/// Names are compared as bytes, so two names that Unicode holds equal differ here.
+/// The expected content of each directory of a tree, found by names, which are compared as bytes.
 struct ExpectedTree: Sendable {
     let plan: TreePlan
     // Directories grouped by their parent, and where each group begins.

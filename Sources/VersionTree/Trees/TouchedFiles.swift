@@ -1,10 +1,9 @@
 import CASStore
 import Synchronization
 
-/// Finds a file of a version's tree that does not show what the manifest says.
+/// Finds a file of a version's tree that was written into, or whose object was rewritten since.
 ///
-/// It was written into, or its object was rewritten and the tree still has the old file. Examines each file once, and
-/// reads only those that have lost the seal (`ObjectDirectory+Sealing`).
+/// Examines each file once, and reads only those that have lost the seal (`ObjectDirectory+Sealing`).
 struct TouchedFiles: Sendable {
     let store: Store
     let manifest: Manifest

@@ -1,9 +1,7 @@
 import CASStore
 import Synchronization
 
-/// Compares a version's tree with its manifest: everything listed is there, and nothing else.
-///
-/// A file that is the object's own inode need not be read, because the objects are checked separately.
+/// Compares a version's tree with its manifest; the objects' own inodes are checked elsewhere and not read.
 struct TreeCheck: Sendable {
     let store: Store
     let manifest: Manifest

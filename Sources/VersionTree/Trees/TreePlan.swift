@@ -79,8 +79,7 @@ struct TreePlan: Sendable {
 
 /// The directories of a manifest in order of appearance, every one after its parent.
 ///
-/// In sorted paths everything below a directory is contiguous, so only the directories above the last entry must be
-/// remembered: any other is new.
+/// In sorted paths a directory's content is contiguous, so any directory not above the last entry is new.
 private struct Directories {
     private(set) var directories = [TreePlan.directory(0, 0, in: 0)]
     /// The directories above the last entry, and the lengths of their paths.

@@ -19,10 +19,6 @@ extension VersionStore {
     /// With mode `.link` the files are the store's own: do not write to them. If links are impossible (another file
     /// system), each file is cloned or copied instead. This is the default, except for root in another user's store,
     /// whose owner could change linked files: there the files are cloned or copied.
-    /// - Parameters:
-    ///   - name: the version.
-    ///   - target: the directory to create.
-    ///   - mode: how to make the files.
     /// - Throws: `.targetExists`; `.noVersion`; `.incompleteVersion`; `.pathCollision`; `.outOfSpace`.
     public func checkout(
         _ name: String, to target: String, mode: LinkMode? = nil

@@ -140,9 +140,7 @@ extension VersionStore {
         }
     }
 
-    /// Moves a built tree into place; the caller makes its name durable.
-    ///
-    /// An existing tree that shows what the manifest says stays; anything else is moved away.
+    /// Moves a built tree into place, unless the right one is there; the caller makes its name durable.
     func publishTree(_ tree: String, of manifest: Manifest) throws(StoreError) {
         let parent = directories.versions.raw
         let name = manifest.version.description
@@ -172,8 +170,8 @@ extension VersionStore {
     }
 
     /// Removes a version's tree: it disappears in one step, then it is deleted.
-    /// - Parameter isShown: whether the tree was acknowledged; one that is taken back at once is removed without a
-    ///   sync, because a sync may just have failed.
+    /// - Parameter isShown: whether it was acknowledged; otherwise there is no sync, because one may just have
+    ///   failed.
     func removeTree(of name: String, shown isShown: Bool = true) throws(StoreError) {
         guard let tree = try hideTree(of: name, token: randomToken()) else { return }
         // Otherwise a power cut might show a tree with some of its files missing.
@@ -188,9 +186,8 @@ extension VersionStore {
         fileSystem.unlock(tree.directory.raw)
     }
 
-    /// Hides a version's tree in one step; the caller deletes it.
-    ///
-    /// The directory stays locked meanwhile, so that a check does not take it for a leftover.
+    /// Hides a version's tree in one step; the caller deletes it, and it stays locked so that no check takes it for a
+    /// leftover.
     /// - Parameter token: the end of its hidden name.
     /// - Returns: `nil` if there is no tree.
     func hideTree(of name: String, token: String) throws(StoreError) -> TreeInRemoval? {
@@ -258,10 +255,7 @@ extension VersionStore {
         try removeHidden(tree)
     }
 
-    /// Deletes a hidden tree.
-    ///
-    /// Last copies of objects that versions name are kept as objects. Parts that cannot be removed stay as a
-    /// leftover.
+    /// Deletes a hidden tree, except for the last copies of named objects and what cannot be removed.
     func remove(_ tree: TreeInRemoval) throws(StoreError) {
         try removeHidden(tree.name)
         fileSystem.unlock(tree.directory.raw)
@@ -274,11 +268,9 @@ extension VersionStore {
             try self.store.removeTreeKeepingContent(in: StoreLayout.versions, tree))
     }
 
-    /// Builds the trees of versions that have become complete again, and those that show an object as it was before
-    /// it was rewritten.
+    /// Builds the trees of versions that became complete again, or show an object as it was before it was rewritten.
     ///
-    /// Skips versions that were retired, replaced, damaged or edited: that is not the caller's failure, and a check
-    /// names them.
+    /// Skips versions that were retired, replaced, damaged or edited, which a check names.
     package func restoreTrees(
         of names: [String], except own: String
     ) throws(StoreError) -> [String] {

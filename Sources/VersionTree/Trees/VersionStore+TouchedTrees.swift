@@ -6,9 +6,7 @@ import CASStore
 // old file until it is built again.
 
 extension VersionStore {
-    /// Builds the trees again that show an object as it was before a writer rewrote it.
-    ///
-    /// A tree that cannot be built is reported, and is not the writer's failure.
+    /// Builds the trees again that show an object as it was before a writer rewrote it; failures are only reported.
     func rebuildHealedTrees() throws(StoreError) {
         let healed = store.takeHealed()
         guard !healed.isEmpty else { return }
@@ -30,9 +28,7 @@ extension VersionStore {
         return touched
     }
 
-    /// Whether the tree of a version shows what its manifest says, or can be rebuilt so; changes nothing.
-    ///
-    /// An interrupted caller gets `true` without a check, so that it can roll back.
+    /// Whether the tree of a version is right or can be rebuilt so; `true` without a check for an interrupted caller.
     func canShowRightBytes(of name: String) throws(StoreError) -> Bool {
         do throws(StoreError) {
             guard try isMaterialized(name), let manifest = try shownManifest(of: name),

@@ -88,9 +88,7 @@ package struct TrustedOrigin: Sendable, Hashable {
     package var version: Int64?
     /// The highest key set version known before keys were named: older pointers do not count; 0 for none.
     package var floor: Int64 = 0
-    /// A digest of the keys that the app was built with; `nil` if a person has named the keys.
-    ///
-    /// Keys change by rotation. The app's keys count again only if it names others than before.
+    /// A digest of the app's keys, which count again only if it names others; `nil` if a person has named the keys.
     package var appKeys: String?
     /// For each channel the highest sequence of a verified pointer; none is ever dropped.
     package var sequences: [String: Int64] = [:]
@@ -114,8 +112,7 @@ package struct TrustedOrigin: Sendable, Hashable {
         version = nil
     }
 
-    /// Forgets which pointers were verified: the keys that count now have signed none of them, or a person asks for
-    /// it.
+    /// Forgets verified pointers: the keys that count now have signed none of them, or a person asks for it.
     /// - Parameter channel: the channel; `nil` for all of them.
     package mutating func forgetVerified(_ channel: String? = nil) {
         if let channel { sequences[channel] = nil } else { sequences = [:] }

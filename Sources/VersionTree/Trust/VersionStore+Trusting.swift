@@ -3,9 +3,7 @@ package import CASStore
 // Reads and writes trust.json.
 
 extension VersionStore {
-    /// The trust of the store; without the file it accepts unsigned releases.
-    ///
-    /// Needs no index, and writes nothing.
+    /// The trust of the store, read without the index; without the file it accepts unsigned releases.
     /// - Parameter anew: whether trust is being named anew, so that a lost file does not matter.
     /// - Throws: `.badTrust` if the file is damaged or lost, `.unsupportedFormat` if it is newer than this castree.
     package func trust(anew: Bool = false) throws(StoreError) -> StoreTrust {

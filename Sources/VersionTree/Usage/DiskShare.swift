@@ -123,10 +123,8 @@ struct PlainCopies {
     /// How many more entries of manifests may be read.
     var entriesLeft: Int
 
-    /// The disk usage of a plain copy, assuming that files are rounded as the file system does, and directories are
-    /// small.
-    /// - Parameter distinctBytes: the total of its objects, each once: the answer if the manifest cannot be read, or
-    ///   no more entries may be.
+    /// The estimated disk usage of a plain copy, with files rounded as the file system does, and small directories.
+    /// - Parameter distinctBytes: the total of its objects, each once: the answer if the manifest cannot be read.
     mutating func bytes(
         of row: VersionRow, distinctBytes: Int64
     ) throws(StoreError) -> Int64 {

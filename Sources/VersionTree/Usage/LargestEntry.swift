@@ -10,8 +10,7 @@ package struct LargestEntry: Sendable, Hashable {
 extension VersionStore {
     /// The largest objects and the places where they are shown.
     ///
-    /// Reads manifests newest first up to the allowed number of entries; from then on only those that name an object
-    /// without a path so far. Damaged manifests show nothing.
+    /// Beyond the allowed number of entries, reads only manifests that name an object without a path so far.
     func entries(
         for objects: [LargeObject], entriesReadMax: Int
     ) throws(StoreError) -> [LargestEntry] {

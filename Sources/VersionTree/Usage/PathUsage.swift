@@ -21,10 +21,9 @@ package enum PathGrouping: String, Sendable, CaseIterable {
 }
 
 extension VersionStore {
-    /// The usage of the directories or file types of a version, largest first.
+    /// The usage of the directories or file types of a version, largest first; costs what the version shows.
     ///
-    /// An object that is shown in two directories counts once in each, and once in each directory above both. Costs
-    /// what the version shows.
+    /// An object that is shown in two directories counts once in each, and once in each directory above both.
     /// - Throws: `.noVersion`; `.badManifest`.
     package func usage(
         of name: String, by grouping: PathGrouping

@@ -8,9 +8,7 @@ package struct Retirement: Sendable, Hashable {
     package var objects: Int
     /// The size of those objects, which a collection frees.
     package var bytes: Int64
-    /// The sum of what retiring each of them alone would free.
-    ///
-    /// It excludes content that only they share with each other.
+    /// The sum of what retiring each of them alone would free, without content that only they share.
     package var separateBytes: Int64
     /// The disk space freed, in bytes: blocks of objects, executable copies and manifests, and the trees'
     /// directories.
@@ -22,10 +20,9 @@ package struct Retirement: Sendable, Hashable {
 }
 
 extension VersionStore {
-    /// What retiring versions together would free; changes nothing.
+    /// What retiring versions together would free, including content that only they share; changes nothing.
     ///
-    /// Other versions may keep content that two of these share, so the answer is not the sum of their unique bytes.
-    /// The cost depends on what these versions name and show, not on what else the store holds.
+    /// Costs what these versions name and show.
     /// - Throws: `.noVersion`.
     package func retirement(of names: [String]) throws(StoreError) -> Retirement {
         let (rows, objects, bytes) = try store.freed(retiring: names)
@@ -47,9 +44,7 @@ extension VersionStore {
             diskBytes: diskBytes, separateDiskBytes: separateDiskBytes, refused: refused)
     }
 
-    /// The versions that cannot be retired now, if all of them are to go.
-    ///
-    /// Each of two known good versions may go alone; if both are to go, the newer one stays.
+    /// The versions that cannot be retired now, if all are to go; of known good ones the newest stays.
     private func refusals(
         of names: [String], _ lifecycle: Lifecycle, pinned: Set<String>,
         _ pinReasons: [String: String]

@@ -48,10 +48,7 @@ package struct SurveyOptions: Sendable {
 }
 
 extension VersionStore {
-    /// Takes a survey of the store.
-    ///
-    /// The sums come from one pass over the index. Manifests are read only for paths: those of the largest objects,
-    /// and those of the map.
+    /// Takes a survey of the store, in one pass over the index; manifests are read only for paths.
     /// - Throws: `.noVersion`; `.badManifest` if the map was requested and a manifest that it needs is damaged.
     package func survey(
         _ options: SurveyOptions = SurveyOptions()
@@ -90,10 +87,10 @@ extension VersionStore {
         return survey
     }
 
-    /// A survey of only the named versions, the lifecycle, and what retiring would free.
+    /// A survey of only the named versions, the lifecycle, and what retiring would free; costs what these versions
+    /// name.
     ///
-    /// The cost depends on what these versions name, not on what else the store holds. If none is named, it covers
-    /// the current version, else the newest.
+    /// If none is named, it covers the current version, else the newest.
     /// - Throws: `.noVersion`.
     package func briefSurvey(_ options: SurveyOptions) throws(StoreError) -> UsageSurvey {
         var survey = UsageSurvey()
@@ -156,9 +153,7 @@ package struct SharingMatrix: Sendable, Hashable {
     package subscript(row: Int, column: Int) -> Int64 { bytes[row * versions.count + column] }
 }
 
-/// The state of the store after a version was registered.
-///
-/// Covers the versions that are registered now: retired ones are not remembered.
+/// The state of the store after a version was registered; retired versions are not remembered.
 package struct GrowthPoint: Sendable, Hashable {
     package var version = ""
     /// In seconds since 1970; the points are ordered like the versions, whatever their clocks said.
@@ -171,9 +166,8 @@ package struct GrowthPoint: Sendable, Hashable {
     package var apparentBytes: Int64 = 0
     /// The size of the objects of it and all older versions.
     package var objectBytes: Int64 = 0
-    /// The disk usage of its content that no older version has, with its directories and its manifest.
-    ///
-    /// 0, like the next three, if the disk was not examined.
+    /// The disk usage of its new content, directories and manifest; 0, like the next three, if the disk was not
+    /// examined.
     package var newDiskBytes: Int64 = 0
     /// The disk usage of it and all older versions.
     package var diskBytes: Int64 = 0

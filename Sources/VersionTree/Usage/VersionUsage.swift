@@ -31,7 +31,7 @@ package struct VersionUsage: Sendable, Hashable {
 extension VersionStore {
     /// The usage of the named versions, or of all, newest first.
     ///
-    /// Named versions cost what they show; all of them cost one pass over the index, and one over the disk.
+    /// Named versions cost what they show; all of them cost one pass over index and disk.
     /// - Throws: `.noVersion`.
     package func usage(of names: [String] = []) throws(StoreError) -> [VersionUsage] {
         guard !names.isEmpty else { return try usages(store.usageTable(looksAtDisk: true)).all }

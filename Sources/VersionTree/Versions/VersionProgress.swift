@@ -1,8 +1,6 @@
 package import CASStore
 
-/// The progress of a version with missing objects.
-///
-/// Derived from what the store holds, so it does not depend on the process that downloads.
+/// The progress of a version with missing objects, whichever process downloads them.
 package struct VersionProgress: Sendable, Hashable {
     package var version: String
     package var missingObjects: Int
@@ -14,9 +12,7 @@ package struct VersionProgress: Sendable, Hashable {
 }
 
 extension VersionStore {
-    /// The progress of each incomplete version, newest first.
-    ///
-    /// Costs what the incomplete versions name, and a listing of the staging directory.
+    /// The progress of each incomplete version, newest first; costs what these name, and a listing of `staging/`.
     package func progress() throws(StoreError) -> [VersionProgress] {
         var result: [VersionProgress] = []
         for (row, _) in try store.versionRows() where !row.isComplete {
@@ -74,7 +70,7 @@ extension VersionStore {
         staged[address] = max(staged[address] ?? 0, bytes)
     }
 
-    /// Records how much of an object a file in a lease's directory has: `<address>` or `<placeholder>.<address>`.
+    /// Records how much of an object is staged in a file of a lease: `<address>` or `<placeholder>.<address>`.
     ///
     /// Two writers may stage one object: the one that is further counts.
     private func note(

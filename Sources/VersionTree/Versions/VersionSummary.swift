@@ -121,9 +121,7 @@ extension VersionStore {
         return nil
     }
 
-    /// Existing objects of a version whose size differs from the one its manifest promises.
-    ///
-    /// None if the manifest cannot be read.
+    /// Existing objects with another size than the manifest promises; none if the manifest cannot be read.
     private func wrongSizes(of name: String) throws(StoreError) -> [Reference] {
         guard let manifest = try readableManifest(of: name) else { return [] }
         var promised: [ObjectID: Int64] = [:]
