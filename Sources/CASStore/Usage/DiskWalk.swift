@@ -1,5 +1,6 @@
 import Synchronization
 
+/// The walk through a store that computes ``DiskUsage``.
 struct DiskWalk {
     private let store: Store
     private(set) var blocks: ObjectBlocks

@@ -1,5 +1,6 @@
 import Platform
 
+/// How sizes are printed.
 package enum SizeStyle: Hashable, Sendable {
     /// In binary units with one decimal: "12.3 MiB".
     case binary

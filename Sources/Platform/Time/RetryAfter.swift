@@ -1,3 +1,4 @@
+/// The Retry-After field (RFC 9110, section 10.2.3).
 package enum RetryAfter {
     /// How long to wait: seconds, or the time until a date; nil if it is neither.
     /// - Parameter now: seconds since 1970. A date in the past means no wait.

@@ -1,5 +1,6 @@
 import CSystem
 
+/// The clocks of the system.
 package enum SystemClock {
     /// Milliseconds since an arbitrary time; monotonic.
     package static var milliseconds: Int64 { castree_monotonic_ns() / 1_000_000 }

@@ -1,5 +1,6 @@
 package import CASStore
 
+/// A large object and the places where it is shown.
 package struct LargestEntry: Sendable, Hashable {
     package var object: LargeObject
     /// Where versions show it, as `version:path`, newest version first.

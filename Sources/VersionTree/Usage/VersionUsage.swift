@@ -1,5 +1,6 @@
 package import CASStore
 
+/// The usage of one version.
 package struct VersionUsage: Sendable, Hashable {
     package var version: String
     /// In seconds since 1970.
