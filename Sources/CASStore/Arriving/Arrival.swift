@@ -63,8 +63,7 @@ public struct Arrival: ~Copyable {
 
     /// Notes the source of the bytes that follow, before the first of them.
     ///
-    /// Only without a trusted address or label: a later attempt may continue a killed process's part of the same
-    /// source.
+    /// Only without a trusted address or label: a later attempt may continue a killed process's part of that source.
     /// - Parameter source: one line; `nil` if nothing names the source, so that parts of two sources could be mixed.
     package mutating func note(source: String?) throws(StoreError) {
         guard expected.isUnvouched, source != self.source else { return }

@@ -71,8 +71,7 @@ public final class Arrivals {
     // Before the lease ends.
     deinit { behind.endWork() }
 
-    /// Calls `body`, while a second thread stages the small contents that it finishes, for senders faster than the
-    /// disk.
+    /// Calls `body`, while a second thread stages the small contents that it finishes faster than the disk.
     ///
     /// A killed process may lose 4 MiB of finished content. Errors are thrown by the next finish, or here.
     package func writingBehind(_ body: () throws(StoreError) -> Void) throws(StoreError) {

@@ -44,8 +44,7 @@ public struct CollectionPlan: Sendable {
     public var byteCount: Int64 {
         [objects, quarantined, staged].joined().reduce(0) { $0 + $1.byteCount }
     }
-    /// The disk usage of everything that is deleted, in bytes; for objects, sizes rounded to the file system's
-    /// blocks.
+    /// The disk usage of everything that is deleted, in bytes; objects count with rounded sizes.
     package var diskByteCount: Int64 {
         [objects, quarantined, staged].joined().reduce(packing.diskByteCount) {
             $0 + $1.diskByteCount

@@ -102,8 +102,7 @@ extension Store {
             try index.connection.execute(IndexSchema.cache)
             return (gone, copied)
         } syncing: { (index) throws(StoreError) in
-            // The deletions become durable together with the rows: a power cut must not leave files that nothing
-            // knows of.
+            // Deletions become durable together with the rows, so that a power cut leaves no unknown files.
             try self.syncAll(with: index)
         }
         for row in gone where row.state != .absent {

@@ -78,8 +78,7 @@ extension Store {
         }
     }
 
-    /// The garbage that a collection finds after recovering what dead writers left, which is recovered in a
-    /// transaction that is rolled back.
+    /// The garbage that a collection finds after recovering dead writers' leftovers, which is tried and rolled back.
     private func garbage(
         afterRecording unrecorded: [StoredObject], _ retiring: [String]
     ) throws(StoreError) -> [CollectionPlan.Garbage] {

@@ -44,8 +44,7 @@ extension Index {
         isReconciled = false
     }
 
-    /// Whether an observation of the index still holds while no one writes, so that it is not a writer's unfinished
-    /// work.
+    /// Whether an observation of the index still holds while no one writes, and so is not a change in progress.
     private func isAbandoned(
         writing: Bool, _ isSeen: () throws(StoreError) -> Bool
     ) throws(StoreError) -> Bool {
@@ -115,8 +114,7 @@ extension Index {
         guard let stamp = try readStamp() else {
             return "the stamp that the index must agree with is gone"
         }
-        // A file with another name belongs to a copy of the store (cp -al), too, and each would trust what the other
-        // counts.
+        // A file with another name belongs to a copy of the store (cp -al), which counts differently.
         if stamp.byteCount == status.byteCount, stamp.changedAt == status.changedAt,
             status.linkCount < 2
         {

@@ -9,8 +9,7 @@ extension Index {
         defer { locks.unlock() }
         let root = directories.root.raw
         let now = try fileSystem.status(root, StoreLayout.index)?.inode ?? 0
-        // Another process has rebuilt it while we waited for the lock; the new file may have the old one's inode
-        // number.
+        // Another process rebuilt it while we waited for the lock, perhaps with the old file's inode number.
         if now != 0, now != seen.inode { return }
         if now != 0, try isMadeSince(seen.epoch) { return }
         // A torn index is what a power cut or a kill leaves; it is not damage.

@@ -29,8 +29,7 @@ extension Index {
 
     /// Compares the index with the stamp, inside a transaction; returns the generation.
     /// - Parameter writing: whether this transaction excludes other writers.
-    /// - Throws: `.index` if the index is outdated, or if another process was killed while changing it, so that it is
-    ///   torn.
+    /// - Throws: `.index` if the index is outdated, or torn because another process was killed while changing it.
     func checkStamp(_ connection: Connection, writing: Bool) throws(StoreError) -> Int64 {
         let (generation, stamp) = try stampedGeneration(connection)
         guard stamp.settled != stamp.pending else { return generation }

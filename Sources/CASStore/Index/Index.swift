@@ -164,8 +164,7 @@ package final class Index: @unchecked Sendable {
             if let announced { try settle(announced) }
             return result
         } catch {
-            // Rolled back: the index is as it was. If even that is uncertain, the stamp still says that the index is
-            // in doubt; report the first error.
+            // Rolled back. If even that is uncertain, the stamp leaves the index in doubt. Report the first error.
             if let announced, connection.isWhole { try? withdraw(announced, connection) }
             // SQLite may have opened the file for reading only, and the disk may take writes later.
             if error.code == .readOnly || error.code == .permission { close() }
@@ -175,8 +174,7 @@ package final class Index: @unchecked Sendable {
 
     private var journalIsOnDisk: Bool { connection?.journalIsOnDisk == true }
 
-    /// Keeps the journal in memory if it stays small: no larger than the index, and no larger than two pages for each
-    /// row, of the table and of its index.
+    /// Keeps a small journal in memory: at most the index's size, and two pages a row, of the table and of its index.
     private func chooseJournal(rows: Int?, _ connection: Connection) throws(StoreError) {
         let status = try fileSystem.status(directories.root.raw, StoreLayout.index)
         let size = status?.byteCount ?? 0

@@ -1,5 +1,4 @@
-/// The locks between transactions and rebuilds of the index, across processes (flock(2)); used by one thread at a
-/// time.
+/// The locks between transactions and rebuilds of the index, across processes (flock(2)); for one thread at a time.
 ///
 /// A transaction holds `leases/.index` shared, and to write also `leases/.writer` exclusively; a rebuild holds both
 /// exclusively. They are taken in this order. On a read-only disk, files that cannot be opened are not locked;

@@ -61,8 +61,7 @@ enum IndexSchema {
 
     /// The page cache while an index is made: its pages come in the order of addresses, which is effectively random.
     static let cacheWhileMaking = "PRAGMA cache_size = -24576"
-    /// The page cache while a collection runs: in a large index each piece of garbage has its own pages, which are
-    /// read several times.
+    /// The page cache while a collection runs, which reads the pages of each piece of garbage several times.
     static let cacheWhileCollecting = "PRAGMA cache_size = -2048"
     /// The page cache otherwise; as in `settings`.
     static let cache = "PRAGMA cache_size = -384"

@@ -58,8 +58,7 @@ extension IndexTransaction {
         }
     }
 
-    /// How many ids ``orphans(retiring:_:_:)`` counts at once: 6 MiB of counters, however many objects the store
-    /// holds.
+    /// How many ids ``orphans(retiring:_:_:)`` counts at once, in 6 MiB of counters.
     private static var orphanWindow: Int64 { 1 << 20 }
 
     /// The objects on disk that nothing would name if versions were retired one after the other.

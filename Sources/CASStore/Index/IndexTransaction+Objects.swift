@@ -159,8 +159,7 @@ extension IndexTransaction {
         for id in ids { try delete.bind(1, id).run() }
     }
 
-    /// The id of the next new object; no id is used twice, so nothing recorded about one object is applied to
-    /// another.
+    /// The id of the next new object; none is used twice, so nothing recorded about one object applies to another.
     func nextObjectID() throws(StoreError) -> Int64 {
         try statement(
             "SELECT max(coalesce((SELECT max(id) FROM object), 0), "

@@ -24,8 +24,7 @@ extension IndexTransaction {
     ///
     /// A version whose manifest is gone keeps its row, and thus its objects, while its tree or the lifecycle mentions
     /// it. Neither mentions what an interrupted retirement left.
-    /// - Parameter thoroughly: also reads a file of a known name if it is not the one that was read before (inode,
-    ///   size, times).
+    /// - Parameter thoroughly: also reads a file of a known name if it has another inode, size or time than before.
     /// - Returns: the names of manifests that cannot be read, or are not what was registered; the roots are in doubt
     ///   while there are any, and the collector does not run.
     @discardableResult
@@ -131,8 +130,7 @@ extension IndexTransaction {
         .bind(1, identity).bind(2, name).run()
     }
 
-    /// Records that the manifests agree with the index now; if it cannot, the next open finds another time and reads
-    /// all.
+    /// Records that the manifests agree with the index now; if it cannot, the next open reads all of them.
     func noteManifestsDirectory() throws(StoreError) {
         // This must not fail: the manifest has its name or has lost it, and the index must say so.
         guard let changedAt = try? fileSystem.status(directories.manifests.raw).changedAt else {

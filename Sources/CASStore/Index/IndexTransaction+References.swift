@@ -116,8 +116,7 @@ extension IndexTransaction {
         return result
     }
 
-    /// The fingerprint of an object that the writer knows as present but the index does not; `nil` if it is not
-    /// there.
+    /// The fingerprint of an object that the writer, but not the index, knows as present; `nil` if it is not there.
     private static func fingerprint(
         _ known: WriterKnowledge?, _ reference: Reference,
         _ isThere: (ObjectID) throws(StoreError) -> Bool
@@ -169,11 +168,9 @@ extension IndexTransaction {
         try count(edges, by: -1, version: id)
     }
 
-    /// Adds `change` to the counts of the objects in `edges`, and moves their bytes between the versions that keep
-    /// them alone.
+    /// Adds `change` to the counts of the objects, and moves their bytes between the versions that alone keep them.
     private func count(_ edges: EdgeRuns, by change: Int64, version: Int64) throws(StoreError) {
-        // Before a reference is added, the sole keeper of an object is about to lose it; after one is removed, the
-        // sole keeper has just gained it.
+        // An object loses its sole keeper when a reference is added, and gains one when one is removed.
         if change > 0 { try shiftUniqueBytes(of: edges, by: -1) }
         let update = try statement(
             "UPDATE object SET refs = refs + ?1, keepers = keepers + ?2 "

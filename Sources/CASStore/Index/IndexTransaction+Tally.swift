@@ -3,8 +3,7 @@
 /// Sums over blocks of neighbouring ids, which check the reference counts without reading the edges.
 ///
 /// Each id has a weight. Naming an object adds its weight to the sum of its block, so the sum must equal the block's
-/// counts, each times its object's weight. It is kept from the edges and never from the counts, so that any wrong
-/// count disagrees.
+/// counts, each times its object's weight. It is kept from the edges alone, so that any wrong count disagrees.
 enum Tally {
     /// How many ids share a sum: few rows to read for a check, and few sums to store.
     static let blockSize: Int64 = 64

@@ -204,8 +204,7 @@ extension IndexTransaction {
         try statement("SELECT id FROM mount WHERE name = ?").bind(1, mount.name).firstInteger()
     }
 
-    /// Like ``number(of:)``, but gives a new mount a number; none is used again, because the largest is never
-    /// dropped.
+    /// Like ``number(of:)``, but gives a new mount a number, never one used before: the largest is not dropped.
     func noteNumber(of mount: SourceMount) throws(StoreError) -> Int64 {
         if let known = try number(of: mount) { return known }
         let number =

@@ -66,8 +66,8 @@ extension StoreLayout {
         }
     }
 
-    /// The address that a name inside a shard spells; `nil` if it is not the name of an object or, with `executable`,
-    /// of an executable copy.
+    /// The address that a name inside a shard spells as an object or, with `executable`, an executable copy; else
+    /// `nil`.
     package static func address(
         _ shard: String, _ name: UnsafePointer<CChar>, executable: Bool = false
     ) -> ObjectID? {

@@ -1,5 +1,4 @@
-// Cleaning up continues past things that cannot be opened or removed: an immutable file, another user's, a bad
-// sector.
+// Cleaning up continues past what cannot be opened or removed: an immutable file, another user's, a bad sector.
 
 import Synchronization
 

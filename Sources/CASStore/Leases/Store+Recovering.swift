@@ -59,8 +59,7 @@ extension Store {
             }
         }
         var lost: [String] = []
-        // Check after listing the entries: a writer that has any has a lease, and one that has ended since has none
-        // left.
+        // Check after listing the entries: a writer with entries has a lease, and an ended one has none left.
         for (lease, entries) in found.sorted(by: { $0.key < $1.key })
         where try fileSystem.status(directories.leases.raw, lease) == nil {
             for entry in entries
@@ -126,16 +125,15 @@ extension Store {
         }
     }
 
-    /// Records those of the intact objects that still exist: unclaimed ones may have been collected since they were
-    /// read.
+    /// Records the intact objects that still exist: unclaimed ones may have been collected since they were read.
     private func record(_ found: [StoredObject], _ index: IndexTransaction) throws(StoreError) {
         for object in found where try objects.contains(object.address) {
             try index.setPresent(object)
         }
     }
 
-    /// Whether a staged file is also an object: it has a third name besides its own and the one with which its writer
-    /// replaces something damaged.
+    /// Whether a staged file is also an object: it has a third name besides its own and the one for replacing a
+    /// damaged file.
     func isPublished(
         _ staged: Int32, _ name: String, _ status: FileStatus
     ) throws(StoreError) -> Bool {
@@ -144,8 +142,7 @@ extension Store {
         return status.linkCount > (spare?.isSameFile(as: status) == true ? 2 : 1)
     }
 
-    /// - Parameter others: called with the second links with which writers replace something damaged, and with the
-    ///   copies that repairs stage.
+    /// - Parameter others: called with second links for replacing damaged files, and with copies that repairs stage.
     func publishedNames(
         in directory: Int32, others: (String) -> Void = { _ in }
     ) throws(StoreError) -> [ObjectID] {
@@ -176,16 +173,14 @@ extension Store {
         }
         try writing { (index) throws(StoreError) in
             try self.record(published, index)
-            // A writer that dies between a manifest's rename and its own transaction leaves a version that only the
-            // directory knows.
+            // A writer that dies between a manifest's rename and its own transaction leaves an unrecorded version.
             try index.reconcile(thoroughly: true)
         }
         if isRead {
             try passingOver(staged) { () throws(StoreError) in
                 try self.putBackArrivals(of: lease)
                 try self.removeTreeKeepingContent(in: StoreLayout.staging, lease) { name in
-                    // Everything needed under such a name was put back; hashing the rest would cost as much as adding
-                    // it.
+                    // Everything needed under such a name was put back; hashing the rest would be expensive.
                     !Self.isStagedName(name)
                 }
             }

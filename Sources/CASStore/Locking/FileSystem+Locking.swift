@@ -52,8 +52,7 @@ extension FileSystem {
         throw StoreError(.permission, "the store's \(StoreLayout.leases)/ belongs to another user")
     }
 
-    /// Restricts a lock in a group-writable directory to users who may write there: anyone who could take it could
-    /// stop all others.
+    /// Restricts a lock in a group-writable directory to users who may write there, as its holder stops all others.
     package func closeLock(_ lock: Int32) throws(StoreError) {
         let mode = try status(lock).mode
         let closed = mode & (mode & 0o020 != 0 ? 0o660 : 0o600)

@@ -1,8 +1,7 @@
 // A misplaced file among the objects may be the last copy of an object, so it is kept before it goes.
 
 extension ObjectDirectory {
-    /// Keeps a wrong file that is about to be removed or replaced in quarantine, unless it has an intact object's
-    /// bytes.
+    /// Keeps a wrong file that is about to go in quarantine, unless it has an intact object's bytes.
     ///
     /// A file keeps its name as well, so that it can still be replaced in one step; a directory is moved. Durable,
     /// because what the caller does next may reach the disk first.
@@ -28,8 +27,7 @@ extension ObjectDirectory {
         try fileSystem.sync(quarantine)
     }
 
-    /// The name in quarantine for a file; `nil` if it need not be kept, since an object has its bytes or they are
-    /// lost.
+    /// The name in quarantine for a file; `nil` if it need not be kept: an object has its bytes, or they are lost.
     private func nameToKeep(
         _ path: String, _ checker: inout ObjectChecker
     ) throws(StoreError) -> String? {
@@ -55,8 +53,7 @@ extension ObjectDirectory {
 }
 
 extension StoreLayout {
-    /// The address that a name in quarantine begins with (`<address>`, or `<address>.<token>` beside that); `nil` for
-    /// other names.
+    /// The address in a quarantine name (`<address>`, or `<address>.<token>` beside that); `nil` for other names.
     static func quarantinedAddress(_ name: String) -> ObjectID? {
         if let address = ObjectID(name) { return address }
         let bytes = name.utf8

@@ -2,9 +2,8 @@
 //
 // Writing through another name of the file, truncating it, or putting another file in its place stamps it with
 // another time. One look at a file thus tells whether it was touched since castree wrote it, without any record that
-// could be lost; links and renames change the change time only. A file without the seal is not necessarily wrong: it
-// is read, and sealed if it is intact. If someone sets the time back on purpose, a check finds it by reading the
-// bytes.
+// could be lost; links and renames change the change time only. A file without the seal is read, and sealed if it is
+// intact. If someone sets the time back on purpose, a check finds it by reading the bytes.
 
 extension ObjectDirectory {
     private static let second: Int64 = 1_000_000_000
@@ -27,8 +26,7 @@ extension ObjectDirectory {
         _ directory: Int32, _ name: UnsafePointer<CChar>, as address: ObjectID, at time: Int64
     ) {
         let nanoseconds = max(0, time) / Self.second * Self.second + Self.seal(of: address)
-        // If this fails (another user's file, a read-only file system), the file is read before it is linked; nothing
-        // else is lost.
+        // If this fails (another user's file, a read-only file system), the file is only read before it is linked.
         try? fileSystem.setModified(directory, name, nanoseconds)
     }
 

@@ -145,8 +145,7 @@ package struct ObjectDirectory: Sendable {
         }
     }
 
-    /// Creates the directory of an address's first two digits; anything else in its place, such as a link, goes to
-    /// quarantine.
+    /// Creates an object's shard directory; anything else in its place, such as a link, goes to quarantine.
     package func makeShard(of address: ObjectID) throws(StoreError) {
         try makeShard(named: Self.shard(of: address))
     }
@@ -179,8 +178,7 @@ package struct ObjectDirectory: Sendable {
         try fileSystem.sync(objects)
     }
 
-    /// Deletes the files of objects and their executable copies, which may be gone; follows no link in place of a
-    /// shard.
+    /// Deletes the files of objects and their executable copies, if any, but follows no link in place of a shard.
     /// - Parameter trying: deletes one by the closure that it gets, and decides what a failure means.
     /// - Returns: those that had executable copies.
     @discardableResult
@@ -201,8 +199,7 @@ package struct ObjectDirectory: Sendable {
         return copied
     }
 
-    /// Deletes an object's own file or its executable copy; a directory there is a stranger's, and goes to
-    /// quarantine.
+    /// Deletes an object's own file or its executable copy; a stranger's directory there goes to quarantine.
     func removeFile(of address: ObjectID, executable: Bool) throws(StoreError) {
         guard try hasShard(of: address) else { return }
         try deleteFile(of: address, executable: executable)

@@ -188,8 +188,7 @@ extension FileSystem {
     /// The file system for everything outside the store, which belongs to the calling user.
     package var outside: any FileSystem { (self as? OwnersFileSystem)?.base ?? self }
 
-    /// The file system for a directory that was opened again by its path, where another user's may have been swapped
-    /// in.
+    /// The file system for a directory reopened by its path, where another user's may have been swapped in.
     package func owners(of root: Int32, _ path: String) throws(StoreError) -> any FileSystem {
         try OwnersFileSystem.around(outside, root: root, of: path)
     }

@@ -108,8 +108,7 @@ package final class Connection {
 
     private(set) var journalIsOnDisk = false
 
-    /// Sets where the rollback journal of the next transactions is kept (sqlite.org/pragma.html#pragma_journal_mode);
-    /// at first in memory.
+    /// Where to keep the rollback journal of the next transactions (sqlite.org/pragma.html#pragma_journal_mode).
     func keepJournal(onDisk: Bool) throws(StoreError) {
         guard onDisk != journalIsOnDisk else { return }
         try execute("PRAGMA journal_mode = \(onDisk ? "TRUNCATE" : "MEMORY")")
@@ -254,8 +253,7 @@ final class BusyWait {
         guard !wait.isOver, !wait.isInterrupted else { return false }
         wait.rest()
         if wait.isToBeTold {
-            // Not by opening it: closing it again would drop the connection's own locks. If this fails, the notice
-            // names no process.
+            // Do not open it: closing would drop the connection's own locks. On failure the notice names no process.
             let status = try? POSIXFileSystem().status(POSIXFileSystem.workingDirectory, path)
             wait.tell(status.flatMap { $0 }.map(LockHolder.find(of:)) ?? .unknown)
         }

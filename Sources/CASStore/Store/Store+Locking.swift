@@ -29,8 +29,7 @@ extension Store {
 
     /// Locks a tree that is about to be hidden and deleted, so that it is not taken for a leftover.
     ///
-    /// Anyone who may look into a tree may lock it. A holder that remains after a second protects the tree just as
-    /// well, so the work continues.
+    /// A stranger that keeps the lock for longer than a second protects the tree just as well.
     package func lockTree(_ tree: Int32) throws(StoreError) {
         var options = options
         options.waitLimit = min(.seconds(1), options.waitLimit)

@@ -100,8 +100,7 @@ extension Store {
         return lacking
     }
 
-    /// The versions whose manifest file was replaced or changed after the index was made from it; the next writer
-    /// reads them again.
+    /// The versions whose manifest file has changed since the index was made; the next writer reads them again.
     package func versionsWithTouchedManifest() throws(StoreError) -> [String] {
         try reading { (index) throws(StoreError) in try index.touchedManifests() }
     }
@@ -136,8 +135,7 @@ extension Store {
         }
     }
 
-    /// Objects that no registered version names and no retired one left: they may belong to a version that was lost
-    /// without a trace.
+    /// Objects that no registered version names and no retired one left, perhaps of a version lost without a trace.
     package func objectsOfNobody() throws(StoreError) -> [Reference] {
         try reading { (index) throws(StoreError) in
             var result: [Reference] = []
@@ -149,8 +147,7 @@ extension Store {
         }
     }
 
-    // One transaction of the index each. Code that needs more than one, or control around them, uses
-    // ``Store/index(_:)``.
+    // One transaction of the index each; code that needs more uses ``Store/index(_:)``.
 
     /// Reads the index in one transaction, which sees one state and must not be nested: one thread uses it at a time.
     func reading<R>(

@@ -50,8 +50,7 @@ public final class Store: Sendable {
     package func index<R>(
         _ body: (Index) throws(StoreError) -> R
     ) throws(StoreError) -> R {
-        // Mutex.withLock is generic over its error; a `Result` avoids a reabstraction that crashes the compiler
-        // (6.3).
+        // Mutex.withLock is generic over its error; a `Result` avoids a compiler crash in reabstraction (6.3).
         let outcome: Result<R, StoreError> = indexLock.withLock { index in
             let index = index
             do throws(StoreError) { return .success(try body(index)) } catch {

@@ -2,8 +2,7 @@
 package struct AllocationUnit: Sendable, Hashable {
     package let byteCount: Int64
 
-    /// - Parameter unit: from the file system. A value larger than any file system's clusters is a network's transfer
-    ///   size, and is replaced by 4096.
+    /// - Parameter unit: from the file system; replaced by 4096 if it is a network's transfer size.
     init(_ unit: Int64) { byteCount = (512...(1 << 17)).contains(unit) ? unit : 4096 }
 
     /// The disk usage of a file of that size, clamped to the largest number.

@@ -106,8 +106,7 @@ extension Store {
         }
     }
 
-    /// Whether an object's own file exists and, if a version still names it, is intact, and the copy has its size and
-    /// so is not something else.
+    /// Whether an object's own file exists, intact if a version still names it, and the copy has its size.
     private func canSpareExecutableCopy(
         of address: ObjectID, _ executableCopy: FileStatus
     ) throws(StoreError) -> Bool {

@@ -130,8 +130,7 @@ package final class ObjectBatch: Sendable {
         return StoredObject(address: address, byteCount: offset, fingerprint: fingerprint)
     }
 
-    // A file of another size, or one that was touched and has other bytes by now, does not match, whatever its name
-    // says: ours will replace it.
+    // A file of another size, or a touched one with other bytes, does not match its name, and is replaced.
     private func stands(_ object: StoredObject) throws(StoreError) -> Bool {
         try store.objects.isRight(object.address, byteCount: object.byteCount) ?? false
     }

@@ -61,8 +61,8 @@ extension Store {
     /// Both inside one write transaction: a writer that records the same version sees both or none.
     /// - Parameters:
     ///   - references: how many objects it names.
-    ///   - beside: removes what goes with it, while no version can be recorded; may run twice, and must neither use
-    ///     the index nor wait for another process.
+    ///   - beside: removes what goes with it, while no version can be recorded; may run twice, and must not use the
+    ///     index or wait for another process.
     package func forgetVersion(
         _ name: String, references: Int, beside: () throws(StoreError) -> Void = {}
     ) throws(StoreError) {
@@ -80,8 +80,7 @@ extension Store {
         _ beside: () throws(StoreError) -> Void
     ) throws(StoreError) {
         try writing(rows: references) { (index) throws(StoreError) in
-            // What may fail comes first: a version without its tree can be shown again, one without its manifest
-            // cannot.
+            // What may fail comes first: a version can be shown again without its tree, but not without its manifest.
             try beside()
             try self.fileSystem.removeIfPresent(
                 self.directories.manifests.raw, StoreLayout.manifest(name))

@@ -84,8 +84,7 @@ extension Store {
             if let moment {
                 try index.locks.lock(.writing)
                 defer { index.locks.unlock() }
-                // No one has written since, so no one relies on it. Do this without the index, which may be in doubt
-                // or have no room.
+                // No one has written since and relies on it. Do not use the index, which may be in doubt or full.
                 let stamp = try index.readStamp()
                 // No stamp: writing it, the last step of this very transaction, was cut short.
                 guard let stamp else { return try takeBack() }

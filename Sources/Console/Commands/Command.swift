@@ -44,8 +44,7 @@ package struct Command: Sendable {
     /// The word that calls it; or two, the first of which it shares with others: `trust add`.
     package let name: String
     package let summary: String
-    /// The text of its help, with an example; paragraphs are separated by empty lines, and lines that begin with a
-    /// space are printed as they are.
+    /// Paragraphs are separated by empty lines; lines that begin with a space are printed as they are.
     package var discussion: String { makeDiscussion() }
     /// Its operands, in order; only the last may stand for several.
     package var arguments: [Argument] { makeArguments() }

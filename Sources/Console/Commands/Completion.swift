@@ -3,8 +3,7 @@ package enum Completion: Sendable {
     case nothing
     case files
     case directories
-    /// Words computed by the closure, which must be quick and must not print; no space follows one ending in `/`,
-    /// `:`, `=`.
+    /// Words computed by the closure, which must be quick and must not print; no space follows `/`, `:` or `=`.
     case words(@Sendable (CompletionContext) -> [String])
 
     /// Suggests words for a value that may be or begin with other text, too.

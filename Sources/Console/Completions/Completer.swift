@@ -55,8 +55,8 @@ struct Completer {
             guard let name = program.defaultCommand, let command = program.command(named: name),
                 line.operands.isEmpty
             else { return .words(commands) }
-            // The word may be a command or the first operand of the default one; a shell shows either words or files,
-            // and words are harder to remember.
+            // The word may be a command or the first operand of the default one. A shell shows words or files, not
+            // both.
             let first = command.arguments.first.map { values($0.choices, $0.completion, context) }
             guard case .words(let words)? = first else { return .words(commands) }
             return .words(commands + words)

@@ -24,8 +24,7 @@ enum CompletionShell: String, CaseIterable, Sendable {
     }
 }
 
-// printf %q: a candidate may contain shell syntax. File names are left to readline, which knows how to quote them; it
-// is asked if there is no candidate.
+// printf %q: a candidate may contain shell syntax. Without candidates, readline completes and quotes file names.
 private func bashScript(_ program: String, _ function: String) -> String {
     #"""
     \#(function)() {
@@ -144,8 +143,7 @@ private func unquotedByBash(_ word: String) -> String {
     return result
 }
 
-/// Joins what bash has split at `=` and `:` (COMP_WORDBREAKS), and returns the part of the last word that bash
-/// considers complete.
+/// Joins what bash has split at `=` and `:` (COMP_WORDBREAKS); `hidden` is what bash considers complete.
 private func joinedBashWords(_ words: [String]) -> (words: [String], hidden: String) {
     var joined: [String] = []
     var hidden = ""

@@ -25,8 +25,7 @@ package struct Diagnostics: Sendable {
         line("warning", code: code, message: message, .yellow)
     }
 
-    /// The line of a note, for callers that must not wait until it is written; nil with `--quiet`, JSON with
-    /// `--json`.
+    /// The line of a note, for callers that must not wait for writing; nil with `--quiet`, JSON with `--json`.
     package func noteLine(code: String, _ message: String) -> [UInt8]? {
         if isQuiet { return nil }
         if isJSON { return line("note", code: code, message: message, .faint) }

@@ -78,8 +78,7 @@ package final class LineQueue: Sendable {
         bell.ring()
     }
 
-    /// Writes what is queued, as long as it flows, and drops the rest; waits at most a second for a line being
-    /// written.
+    /// Writes what is queued, as long as it flows, and drops the rest; waits at most a second for a started line.
     package func end() {
         var seen = -1
         while true {

@@ -1,10 +1,9 @@
 import Synchronization
 
-/// A stream of a program: standard output, standard error, or memory in tests.
+/// A stream of a program: standard output, standard error, or memory in tests; any thread may call.
 ///
 /// Writing is complete or an error; it is buffered until `flush`, except on terminals. If the reader of a pipe has
-/// gone, the rest is dropped silently and the command ends normally: its exit status tells what it did. Any thread
-/// may call.
+/// gone, the rest is dropped silently and the command ends normally: its exit status tells what it did.
 package final class Output: Sendable {
     package let isTerminal: Bool
     package let usesColour: Bool

@@ -19,8 +19,7 @@ package func replaceFile(
     }
 }
 
-/// The same with bytes that `writeBytes` writes into an open file, perhaps more than once, returning how many there
-/// are.
+/// The same with bytes that `writeBytes`, called once or more, writes into an open file, returning their number.
 package func replaceFile(
     _ path: String, on system: any FileSystem = POSIXFileSystem(),
     asking owners: OwnersAsking? = nil,

@@ -1,5 +1,4 @@
-// The system calls of this module: writing, terminals, the environment, the arguments. Signals are in
-// Interruption.swift.
+// The system calls of this module, except for signals: writing, terminals, the environment, the arguments.
 
 import Platform
 
@@ -142,8 +141,7 @@ package enum System {
         return requests.filter { $0.revents != 0 }.map(\.fd)
     }
 
-    /// Ends the process at once, after its output was written: the libraries' clean-up takes as long as a small
-    /// command.
+    /// Ends the process at once, after its output was written, without the libraries' slow clean-up.
     ///
     /// `ORDERLY_EXIT` is for scripts/coverage: the clean-up writes what the compiler counts.
     static func exit(_ status: ExitStatus) -> Never {

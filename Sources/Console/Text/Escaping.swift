@@ -47,8 +47,7 @@ extension Unicode.Scalar {
         case .control, .lineSeparator, .paragraphSeparator:
             return true
         case .format:
-            // Joiners are part of words in Persian, Indic scripts and of emoji; the other two ranges are visible
-            // signs of numbers and verses.
+            // Joiners belong to words in Persian and Indic scripts, and to emoji; the other two are visible signs.
             return value != 0x200C && value != 0x200D && !(0x0600...0x0605).contains(value)
                 && value != 0x06DD
         default:

@@ -20,8 +20,7 @@ func nearest(to word: String, among candidates: [String]) -> String? {
     return best.1 <= max(1, length / 3) && best.1 < length ? best.0 : nil
 }
 
-/// The optimal string alignment distance: insertions, deletions, replacements and swaps of neighbours, each one
-/// mistake.
+/// The optimal string alignment distance: insertions, deletions, replacements and swaps of neighbours count 1.
 func editDistance(_ first: String, _ second: String) -> Int {
     let first = Array(first.unicodeScalars)
     let second = Array(second.unicodeScalars)

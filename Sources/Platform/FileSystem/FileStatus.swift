@@ -21,8 +21,7 @@ package struct FileStatus: Hashable, Sendable {
     /// The directory at the root of a disk in which fsck(8) puts recovered files.
     package static let foundFiles = "lost+found"
 
-    /// Whether a directory is root's and its group may write to it, like the root of a volume (`fsGroup` of
-    /// Kubernetes).
+    /// Whether a directory is root's and group-writable, like the root of a volume (`fsGroup` of Kubernetes).
     package var isGroupsPlace: Bool {
         owner == 0 && kind == .directory && mode & 0o022 == 0o020
     }

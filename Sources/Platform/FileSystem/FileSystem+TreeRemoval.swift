@@ -9,8 +9,8 @@ extension FileSystem {
         try removeTree(parent, name, beforeEach: nil)
     }
 
-    /// Also calls `beforeEach` before it removes a file: with the directory, the name there, and a closure that
-    /// returns the path from `parent`.
+    /// Calls `beforeEach` before it removes a file: with the directory, the name, and a closure for the path from
+    /// `parent`.
     package func removeTree(
         _ parent: Int32, _ name: String,
         beforeEach: (Int32, UnsafePointer<CChar>, () -> String) throws(StoreError) -> Void
@@ -57,8 +57,7 @@ extension FileSystem {
         if try removeUnlessFull(parent, name) { return }
         var first: StoreError?
         let emptied: Void? = try ifPresent { () throws(StoreError) in
-            // One that is closed to its owner (mode 000) is opened first; by its name, because only its owner could
-            // swap it.
+            // One closed to its owner (mode 000) is opened first; by name, because only its owner could swap it.
             if found.mode & 0o500 != 0o500 { try setMode(parent, name, 0o755) }
             let directory = try open(parent, name, .directory, mode: 0)
             // Trees have mode 0555; their owner must make them writable to empty them.

@@ -8,8 +8,7 @@ package protocol FileSystem: Sendable {
     func open(
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
     ) throws(StoreError) -> Descriptor
-    /// Opens a path below a directory, through no symbolic link on the way: a directory that is swapped for a link
-    /// leads nowhere.
+    /// Opens a path below a directory, through no symbolic link, even if a directory is swapped for one.
     func openBeneath(
         _ directory: Int32, _ path: String, _ access: Access
     ) throws(StoreError) -> Descriptor
@@ -41,8 +40,8 @@ package protocol FileSystem: Sendable {
     func sync(_ file: Int32) throws(StoreError)
     /// Makes a file durable by calling a library that has it open.
     ///
-    /// For SQLite's files: reopening and closing such a file would drop the locks that the process has on it
-    /// (sqlite.org/lockingv3.html, fcntl(2)).
+    /// Reopening and closing a SQLite file would drop the process's locks on it (sqlite.org/lockingv3.html,
+    /// fcntl(2)).
     func sync(
         _ directory: Int32, _ path: UnsafePointer<CChar>,
         by library: () throws(StoreError) -> Void
@@ -68,8 +67,7 @@ package protocol FileSystem: Sendable {
     func renameNew(
         _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
         to target: Int32, _ targetPath: UnsafePointer<CChar>) throws(StoreError)
-    /// Exchanges two entries of a directory, in one step if the system can (renameat2(2), RENAME_EXCHANGE), otherwise
-    /// by way of `spare`, a free name.
+    /// Exchanges two entries, in one step if possible (renameat2(2), RENAME_EXCHANGE), else by a free name `spare`.
     func exchange(
         _ directory: Int32, _ first: String, _ second: String, spare: String) throws(StoreError)
     func remove(
@@ -158,8 +156,7 @@ package enum Access: Sendable, Hashable {
     case updating
     /// Reading and writing an existing file, never truncated.
     case changing
-    /// Writing to an existing file, following symbolic links, never truncated: for a path that a user typed, which
-    /// may be a pipe or a device.
+    /// Writing to an existing file, pipe or device that a user typed, following symbolic links, never truncated.
     case writingFollowingLinks
     case appending
     /// A directory; a symbolic link is refused.
@@ -169,8 +166,7 @@ package enum Access: Sendable, Hashable {
     /// The same, to be written to. Root follows another user's link only to that user's files, because the user could
     /// make root change anything else by it.
     case typedDirectory
-    /// The directory of the file that a path leads to, even by a link in the file's place; for root, restricted like
-    /// `typedDirectory`.
+    /// Like `typedDirectory`, for the directory of the file that a path leads to, even by a link in the file's place.
     case directoryOfTypedFile
 }
 

@@ -105,8 +105,7 @@ extension StoreError {
     package var isNotDirectory: Bool { errno == ENOTDIR || errno == ELOOP }
     /// Whether a file was expected and a directory is there (EISDIR; macOS: EPERM).
     package var isDirectory: Bool { errno == EISDIR || errno == EPERM }
-    /// Whether the failure is specific to one name: its owner, an immutable mark, a mount, another disk, or a bad
-    /// sector.
+    /// Whether the failure is specific to one name: owner, immutable mark, mount, other disk, or bad sector.
     package var isOfOneName: Bool {
         guard case .systemCall(let name, let number, _) = cause,
             !["fsync", "syncfs", "write", "pwrite"].contains(name)

@@ -3,8 +3,7 @@ import CCrypto
 /// A running digest through libcrypto, reusable for any number of messages; used by one thread at a time.
 package struct Digester: ~Copyable {
     package let algorithm: DigestAlgorithm
-    /// SHA-256 through the old functions: the new ones first list all algorithms, which costs a short process a
-    /// millisecond.
+    /// SHA-256 by old functions: the new ones first list all algorithms, which costs short processes a millisecond.
     private var sha256 = SHA256_CTX()
     private var checksum = CRC32()
     private let other: Other?
@@ -23,8 +22,7 @@ package struct Digester: ~Copyable {
         reset()
     }
 
-    // Fetching the method once and reusing the context is three times faster for small messages than EVP_Digest
-    // (EVP_DigestInit(3), NOTES).
+    // Fetching the method once is three times faster for small messages than EVP_Digest (EVP_DigestInit(3), NOTES).
     private static func fetch(_ algorithm: DigestAlgorithm) throws(StoreError) -> Other {
         guard let method = EVP_MD_fetch(nil, algorithm.name, nil) else {
             throw StoreError(

@@ -14,8 +14,7 @@ enum RSA {
         /// The SubjectPublicKeyInfo (RFC 5280, section 4.1) in DER.
         let publicKey: [UInt8]
 
-        /// Reads a PrivateKeyInfo (PKCS #8) or an RSAPrivateKey (PKCS #1) in DER; `nil` if it is not one of RSA, or
-        /// damaged.
+        /// Reads an RSA PrivateKeyInfo (PKCS #8) or RSAPrivateKey (PKCS #1) in DER; `nil` for anything else.
         init?(der: UnsafeRawBufferPointer) {
             // Errors left in libcrypto's list would be attributed to the next connection (SSL_get_error(3)).
             defer { ERR_clear_error() }

@@ -41,8 +41,7 @@ extension VerificationKey {
 
 /// Key files as text, and key text given by mistake in place of a file's name, as `"$(cat release.key)"` does.
 enum KeyText {
-    /// The beginnings of a PEM file's blocks, and the base64 that each private key of Ed25519 (RFC 8410) and of RSA
-    /// (RFC 5958) contains.
+    /// Beginnings of PEM blocks, and base64 that each private key of Ed25519 (RFC 8410) and RSA (RFC 5958) contains.
     private static let marks = [
         "-----BEGIN", "-----END", "\n", "\r", "MC4CAQAwBQYDK2Vw", "NBgkqhkiG9w0BAQEFAASC",
     ]

@@ -93,7 +93,7 @@ package struct VerificationKey: Sendable, Hashable {
 
 extension VerificationKey {
     /// Reads a PEM file.
-    /// - Throws: `.badKey` with the file's name, or for the text of a key in place of it; `.notFound`, what reading
+    /// - Throws: `.badKey` with the file's name, or for a key's text in place of it; `.notFound`, what reading
     ///   throws.
     package init(
         file path: String, _ fileSystem: any FileSystem = POSIXFileSystem()

@@ -20,8 +20,7 @@ package enum PercentEncoding {
         String(decoding: encoded(bytes, inPaths), as: UTF8.self)
     }
 
-    /// Encodes all but unreserved characters (RFC 3986, section 2.3) and, optionally, slashes, as request signatures
-    /// need.
+    /// Encodes all but unreserved characters (RFC 3986, section 2.3) and, optionally, slashes, for signed requests.
     package static func unreserved(_ text: String, keepingSlashes: Bool = false) -> String {
         encoded(text, keepingSlashes ? "~/" : "~")
     }

@@ -39,8 +39,7 @@ package struct HTTPDate: Sendable, Hashable, Comparable {
         return [31, leap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month - 1]
     }
 
-    /// Days since 1970-01-01 of a day in the Gregorian calendar; the year begins in March here, so that the leap day
-    /// is its last.
+    /// Days since 1970-01-01 of a Gregorian day; the year begins in March here, so that the leap day is its last.
     package static func days(year: Int, month: Int, day: Int) -> Int {
         let shifted = month <= 2 ? year - 1 : year
         let era = (shifted >= 0 ? shifted : shifted - 399) / 400

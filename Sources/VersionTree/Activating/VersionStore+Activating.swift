@@ -5,8 +5,7 @@ extension VersionStore {
     ///
     /// A tree that was written to is built again first. An older pending version is dropped.
     /// - Returns: the version that was current before.
-    /// - Throws: `.noVersion`, `.incompleteVersion`, `.bannedVersion`; `.damagedObject` if objects were written to,
-    ///   too.
+    /// - Throws: `.noVersion`, `.incompleteVersion`, `.bannedVersion`; `.damagedObject` if objects were written to.
     @discardableResult
     public func activate(_ name: String) throws(StoreError) -> String? {
         try materialize(name)
@@ -32,8 +31,7 @@ extension VersionStore {
         return try row.ordinal < self.row(of: other).ordinal
     }
 
-    /// Makes a version the one that the next ``boot(strikes:)`` switches to; naming the current version clears what
-    /// is pending.
+    /// Makes a version pending for the next ``boot(strikes:)``; naming the current version clears what is pending.
     /// - Throws: `.noVersion`, `.incompleteVersion`, `.bannedVersion`, `.damagedObject`.
     public func activateAtNextBoot(_ name: String) throws(StoreError) {
         try materialize(name)
@@ -51,8 +49,7 @@ extension VersionStore {
 
     /// Stops a version from being pending, unless another one is pending by now.
     /// - Returns: whether it was pending and no longer is; `false` also while nothing is current.
-    /// - Throws: `.bannedVersion`, `.incompleteVersion` if the current version could not be shown again: it stays
-    ///   pending.
+    /// - Throws: `.bannedVersion`, `.incompleteVersion` if the current version could not be shown again: no change.
     package func takeBack(pending version: String) throws(StoreError) -> Bool {
         let hasWaited = try changeLifecycle { (lifecycle) throws(StoreError) -> Bool in
             guard lifecycle.pending == version, let current = lifecycle.current else {

@@ -109,8 +109,8 @@ extension VersionStore {
         let begun = try changeLifecycle { (lifecycle) throws(StoreError) -> Begun in
             let begun = try lifecycle.begin(request, self)
             if try !isUsable(begun.version, lifecycle) {
-                // Building the tree reports what is wrong with the manifest. A whole version that is banned is shown
-                // all the same: there is nothing else.
+                // Building the tree reports what is wrong with the manifest. If banned, a whole version still is
+                // shown.
                 guard try row(of: begun.version).isComplete else {
                     throw try incomplete(begun.version)
                 }
@@ -200,8 +200,7 @@ extension VersionStore: StartableVersions {
         try store.versionRow(version)?.content
     }
 
-    /// Whether a version can be shown: registered, complete, not banned, and with its tree or a manifest to build one
-    /// from.
+    /// Whether a version can be shown: registered, complete, not banned, and with a tree or a manifest.
     package func isUsable(_ name: String, _ lifecycle: Lifecycle) throws(StoreError) -> Bool {
         do throws(StoreError) {
             guard let row = try store.versionRow(name) else {

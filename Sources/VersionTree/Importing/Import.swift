@@ -79,8 +79,7 @@ struct Import {
         return ordinal
     }
 
-    /// Drops stat cache entries of files whose objects were touched and are damaged, so that these files are read and
-    /// their objects written anew.
+    /// Drops stat cache entries of files with damaged objects, so that these files are read and written anew.
     private mutating func distrustTouched() throws(StoreError) {
         let known = found.distinctPositions {
             found.records[$0].address != .zero && found.records[$0].byteCount > 0
@@ -92,8 +91,7 @@ struct Import {
         }
     }
 
-    /// Reads the files; on interruption, keeps what was read, as unreferenced objects and in the stat cache, for a
-    /// repeated add.
+    /// Reads the files; on interruption, keeps what was read, as unreferenced objects and in the stat cache.
     private mutating func readKeeping(
         _ batch: ObjectBatch, _ lease: borrowing Lease, ordinal: Int64
     ) throws(StoreError) {
@@ -234,8 +232,7 @@ struct Import {
     private func dropStagedNames(_ batch: ObjectBatch) -> RecordedObjects {
         var new = RecordedObjects()
         for position in 0..<found.count where found.marks[position].isStaged {
-            // The version is recorded and the call has succeeded; a remaining name is swept with the lease, or by the
-            // next writer.
+            // The version is recorded; a remaining name is swept with the lease, or by the next writer.
             try? batch.dropStagedName(found.records[position].address)
             new.count += 1
             new.byteCount += found.records[position].byteCount

@@ -32,8 +32,7 @@ struct SourceReading: Sendable {
         try outcome.get()
     }
 
-    /// `@unchecked Sendable`: the counter gives every position to one worker, and the owner looks only after all have
-    /// ended.
+    /// `@unchecked Sendable`: each position belongs to one worker, and the owner looks only after all have ended.
     private struct Slots: @unchecked Sendable {
         let records: UnsafeMutableBufferPointer<Manifest.Record>
         let states: UnsafeMutableBufferPointer<SourceFiles.State>

@@ -26,8 +26,7 @@ extension VersionStore {
         let registration = try file.registration()
         var completed: [String]?
         do throws(StoreError) {
-            // Repeats only if the same version was retired meanwhile, or something was collected between the look-up
-            // and the claim.
+            // Repeats only if the version was retired, or something collected, between the look-up and the claim.
             for attempt in 0...8 where completed == nil {
                 let found = try bring(registration, attempt > 0)
                 completed = try record(manifest, file, registration, found, lease)

@@ -14,8 +14,7 @@ extension Lifecycle {
         if isSame { self.before = before }
     }
 
-    /// Recognizes a version whose content is known good under another name: it needs no trial, and failed starts are
-    /// dropped.
+    /// Recognizes content that is known good under another name: it needs no trial, and failed starts are dropped.
     ///
     /// The same holds for the content of the version that was current before the trial.
     mutating func recognize(

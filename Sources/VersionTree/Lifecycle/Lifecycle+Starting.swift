@@ -142,8 +142,7 @@ extension Lifecycle {
         return current
     }
 
-    /// Whether a version can be shown; stores an error from building its tree in `failure`, since it matters only if
-    /// nothing else can be shown.
+    /// Whether a version can be shown; `failure` gets an error from its tree, for use if nothing else can be shown.
     private func isUsable(
         _ version: String, _ versions: some StartableVersions, _ failure: inout StoreError?
     ) throws(StoreError) -> Bool {

@@ -5,12 +5,11 @@ extension Lifecycle {
     /// How many earlier starts with valid tokens are remembered.
     static let unheardMax = 16
 
-    /// Confirms exactly the version that started, with the token of that start; returns whether this changed
-    /// anything.
+    /// Confirms exactly the version that started, with its start's token; returns whether this changed anything.
     ///
     /// A later start may have replaced it and counted it as failed for lack of a confirmation. The version is then
-    /// known good all the same: its failed starts and its ban are dropped, and it becomes pending unless another
-    /// version is.
+    /// known good all the same: its failed starts and its ban are dropped, and it becomes pending unless another one
+    /// is.
     package mutating func vouch(
         _ name: String, token: String
     ) throws(StoreError) -> Bool {

@@ -26,8 +26,7 @@ public struct Lifecycle: Sendable, Hashable {
         package var token: String
         /// In seconds since 1970.
         package var startedAt: Int64
-        /// The content that the start counts against; `nil` if it needs no confirmation, does not count, or was
-        /// recorded by an older castree.
+        /// The content that the start counts against; `nil` if there is none, or an older castree recorded it.
         package var content: ObjectID?
         /// Whether the start never counts against the content, because a page of another site caused it.
         package var isUncounted = false
@@ -96,8 +95,8 @@ public struct Lifecycle: Sendable, Hashable {
     /// The ban that applies to a content.
     public func ban(of content: ObjectID) -> Ban? { bad.first { $0.content == content } }
 
-    /// The versions to roll back to, best first: known good ones, newest first, then the one current before the
-    /// trial, then the embedded one.
+    /// The rollback targets, best first: known good ones, newest first, the one current before the trial, the
+    /// embedded.
     package var waysBack: [String] { knownGood + [before, embedded].compactMap { $0 } }
 
     // MARK: Transitions

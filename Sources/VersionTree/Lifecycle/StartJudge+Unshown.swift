@@ -3,8 +3,8 @@ package import CASStore
 // Versions that have no page to start with.
 extension StartJudge {
     /// Rolls back from a version that was made current but has no page to show, and makes it pending.
-    /// - Returns: `nil` if it is known good or itself the rollback target, if there is none, or if another process
-    ///   has the lock.
+    /// - Returns: `nil` if it is known good or the rollback target, if there is none, or if another process has the
+    ///   lock.
     package mutating func leaveUnshown(
         _ version: String, _ reason: String, _ ledger: some StartLedger
     ) throws(StoreError) -> LeftVersion? {

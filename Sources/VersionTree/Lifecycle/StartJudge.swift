@@ -207,8 +207,7 @@ package struct StartJudge: Sendable, Hashable {
 
     // MARK: Watching
 
-    /// Follows other processes: drops a start that they confirmed or rolled back, and takes over one whose process
-    /// has died.
+    /// Follows other processes: drops a start that they ended, and takes over one whose process has died.
     package mutating func follow(
         _ lifecycle: Lifecycle, _ ledger: some StartLedger, now: Duration
     ) throws(StoreError) {
@@ -270,8 +269,8 @@ package struct StartJudge: Sendable, Hashable {
         ledger.releaseLock()
     }
 
-    /// - Returns: whether the time of a start is over, so that it must be judged once all arrived input is read;
-    ///   `false` if the last look was long ago.
+    /// - Returns: whether the time is over and the start must be judged once all arrived input is read; `false` if
+    ///   late.
     package mutating func tick(now: Duration) -> Bool {
         let isLate = pass(now)
         return !isLate && isOver
@@ -305,8 +304,7 @@ package struct StartJudge: Sendable, Hashable {
             restLeft = rules.rest
             return left
         } catch {
-            // If there is nothing better to show, a late confirmation is welcome. A full or failing disk may recover
-            // soon.
+            // If there is nothing better to show, a late confirmation is welcome; a disk may recover soon.
             if error.code == .nothingToRollBackTo {
                 watched?.left = nil
                 watched?.isOverdue = true

@@ -34,14 +34,12 @@ package struct StartRequest: Sendable {
     package var mayRetry = true
     /// Whether a pending version may be started; without a current one it always may.
     package var takesPending = true
-    /// A pending version that cannot be shown as its manifest says: it stays pending unless nothing else can be
-    /// started.
+    /// A pending version that cannot be shown as its manifest says, and starts only if nothing else can.
     package var unfit: String?
     /// Whether the start counts against the content if it is not confirmed.
     package var isCounted = true
     package var heir = Heir.judges
-    /// Runs while the lifecycle is locked, so it must neither change nor pin anything; only a server knows start
-    /// pages.
+    /// Runs while the lifecycle is locked, so it must neither change nor pin anything; only a server has start pages.
     package var canShow: Showing = { _ in true }
 }
 

@@ -75,8 +75,7 @@ extension Manifest {
         return nil
     }
 
-    // In byte order, "a/b" need not follow "a" directly ("a!" comes between them), so bisection finds a directory
-    // whose path is also a file.
+    // "a/b" need not follow "a" directly ("a!" is between them), so bisection finds a file that is also a directory.
     private func validatePair(_ left: Int, _ right: Int) throws(StoreError) {
         let isSame = withPath(left) { first in withPath(right) { first.equals($0) } }
         if isSame { throw refuse("it has the path \(shown(left)) twice") }

@@ -131,8 +131,7 @@ extension Manifest {
         return registration
     }
 
-    /// The distinct objects that it names: those of its entries, the publisher's manifest, and those recorded in
-    /// ``recovered``.
+    /// The distinct objects that it names: its entries', the publisher's manifest, and those in ``recovered``.
     package var references: References {
         // Treated as more entries at the end, since the same bytes may also be a file of the version.
         let more = (received.map { [$0.reference] } ?? []) + (recovered ?? [])

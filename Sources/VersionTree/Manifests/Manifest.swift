@@ -38,8 +38,7 @@ public struct Manifest: Sendable {
         }
     }
 
-    /// The publisher's manifest: an object, kept as long as the version, because signatures cover exactly these
-    /// bytes.
+    /// The publisher's manifest: an object, kept as long as the version, because signatures cover its exact bytes.
     package struct Received: Sendable, Hashable {
         /// The value of ``format`` in a manifest that was rebuilt from a tree.
         static let unknownFormat = "unknown"
@@ -98,8 +97,7 @@ public struct Manifest: Sendable {
     package var received: Received?
     /// Objects that a lost manifest named and the tree does not show, kept because it is unknown what needs them.
     ///
-    /// Set in a manifest rebuilt from a tree, whose version is never complete; `nil` in any other, or if
-    /// it is known to be equal.
+    /// Set in a manifest rebuilt from a tree unless known to be equal; a version with them is never complete.
     package var recovered: [Reference]?
     /// Fields that castree does not know, kept as they came.
     public internal(set) var foreign: [JSONValue.Member] = []

@@ -2,8 +2,7 @@ package import CASStore
 import StrictJSON
 import Synchronization
 
-// Parses manifests from anywhere: every rule is checked before anything is trusted, and only the manifest itself is
-// allocated.
+// Parses manifests from anywhere, checking every rule first; only the manifest itself is allocated.
 
 extension Manifest {
     /// - Throws: `.badManifest` with what is wrong and where.

@@ -154,8 +154,7 @@ extension Manifest {
     private static func write(
         _ key: String, of members: [JSONValue.Member], _ writer: inout JSONWriter
     ) {
-        // Foreign values are canonical inside, too. Keys are compared by bytes, because String holds two Unicode
-        // forms of one key equal.
+        // Foreign values are canonical inside, too. Keys are compared as bytes, unlike canonically equal Strings.
         let value = members.first { $0.key.utf8.elementsEqual(key.utf8) }?.value ?? .null
         writer.value(value.withSortedKeys)
     }

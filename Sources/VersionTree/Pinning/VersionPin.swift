@@ -139,8 +139,7 @@ extension VersionStore {
         guard let file = opened else { return false }
         // Shared: two processes that look at a dead process's pin must not take each other for its holder.
         guard try fileSystem.lock(file.raw, exclusive: removesFree) else { return true }
-        // A process that waits for our lock checks the name afterwards, and starts over if it is gone. A file that
-        // stays is harmless.
+        // A process that waits for our lock checks the name and starts over; a file that stays is harmless.
         if removesFree { try? fileSystem.removeIfPresent(leases, fileName) }
         return false
     }

@@ -63,8 +63,7 @@ struct ManifestFile {
         } catch {
             if error.code == .noVersion { return .nothing }
             if error.isOfOneName {
-                // One that only lacks permissions can become readable again: without a tree it may be all that keeps
-                // objects.
+                // One that only lacks permissions may be all that keeps objects, unless there is a tree.
                 if !error.isUnreadable, try !versions.isMaterialized(version) { throw error }
                 try versions.setDamagedManifestAside(version, unless: false)
                 return .damaged

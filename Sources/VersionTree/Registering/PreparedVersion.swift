@@ -1,7 +1,6 @@
 import CASStore
 
-/// A version whose manifest, and tree if complete, are written under hidden names; moves them into place and records
-/// the version.
+/// A version whose manifest, and tree if complete, are hidden files; moves them into place and records it.
 final class PreparedVersion {
     private let versions: VersionStore
     private let file: ManifestFile
@@ -73,8 +72,7 @@ final class PreparedVersion {
         if published == nil { throw StoreError(.lost, "a name was taken meanwhile") }
     }
 
-    // Links, tree and manifest are durable and only renamed from here on; their names become durable together with
-    // the record.
+    // Links, tree and manifest are durable and only renamed from here on; their names are synced with the record.
     private func publish() throws(StoreError) -> Registration? {
         let published = try file.publish(registration, written)
         // A version that has lost its manifest is not new, so this writer must not remove its tree.

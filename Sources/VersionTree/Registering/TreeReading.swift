@@ -28,8 +28,7 @@ struct TreeReading {
     struct Contents {
         /// The files under paths that a manifest may hold.
         var files: [Manifest.Entry] = []
-        /// The content of other files, and of files with other bytes than their object's: there may be no better copy
-        /// of it.
+        /// The content of other files, and of files that differ from their object: there may be no better copy.
         var others: [Reference] = []
         /// Errors for unreadable directories and for unreadable files that are no object's inode.
         var unread: [StoreError] = []

@@ -112,8 +112,7 @@ extension VersionStore {
         return manifest
     }
 
-    /// Content that no version names and no other tree shows: if the version is unknown, this may be a part of it
-    /// that its tree does not show.
+    /// Content that no version names and no other tree shows, and that an unknown version may have named.
     private func unnamedContent(besides name: String) throws(StoreError) -> [Reference] {
         var shown: Set<ObjectID> = []
         var odd: [[CChar]] = []
@@ -170,8 +169,7 @@ extension VersionStore {
 
     // MARK: Finding lost manifests
 
-    /// Registered versions without a manifest, and trees under any name with content that no registered version
-    /// names.
+    /// Registered versions without a manifest, and trees of any name with content that no version names.
     func versionsToRecover() throws(StoreError) -> [LostVersion] {
         var lost = try store.versionsWithoutManifest().map { LostVersion(name: $0) }
         var odd: [[CChar]] = []
@@ -253,8 +251,7 @@ extension VersionStore {
         return left
     }
 
-    /// The versions without a manifest that a collection rebuilds from their trees, and those whose kept objects the
-    /// index knows.
+    /// The versions without a manifest that a collection rebuilds, and those whose objects the index knows.
     /// - Throws: `.unreadTree` if a tree cannot be read whole; `.index` if the content of a version that the
     ///   lifecycle needs is unknown, since it might be taken for garbage.
     func lostBeforeCollecting() throws(StoreError) -> (unknown: [LostVersion], known: [String]) {

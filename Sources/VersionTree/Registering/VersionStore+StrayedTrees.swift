@@ -8,8 +8,7 @@ struct LostVersion: Sendable {
     var entry: [CChar]?
     /// Whether the tree is hidden, like one that is being built or removed.
     var isHidden = false
-    /// Why something in its tree cannot be read, if it is unknown what the version named; the tree is then left
-    /// alone.
+    /// Why its tree cannot be read whole, if it is unknown what the version named; the tree is then left alone.
     var unread: StoreError?
 
     var treePath: String {

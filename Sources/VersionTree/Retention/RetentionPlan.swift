@@ -136,8 +136,7 @@ private struct Deciding {
         for version in versions where version.state != .incomplete && !version.isBad {
             contents[version.version] = version.content
         }
-        // A version that cannot be shown is nothing to roll back to and does not count; nor does another name of
-        // content that is already kept.
+        // A version that cannot be shown is no rollback target; nor is another name of content already kept.
         var seen: Set<ObjectID> = []
         // What stays for another reason takes no place: it may go later, and then what is left must be enough. Only
         // the current version counts, since it usually is the newest good one.

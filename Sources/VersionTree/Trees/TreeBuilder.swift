@@ -34,8 +34,7 @@ struct TreeBuilder: Sendable {
             }
             total.withLock { $0.add(report) }
         }
-        // After the last file, because a read-only directory takes no entries. A directory filled by one job already
-        // has its mode.
+        // Last, because a read-only directory takes no entries. A directory filled by one job has its mode.
         if directoryMode != 0o755 {
             for index in plan.directories.indices.reversed()
             where !Self.isOneJob(plan.directories[index]) {
@@ -131,8 +130,7 @@ struct TreeBuilder: Sendable {
             return try copy(record, directory, name, &report)
         }
         if record.byteCount == 0 {
-            // If all empty files were one inode with thousands of links, a single writer through any of them would
-            // fill them all.
+            // A writer through one link of a single empty inode would fill all empty files.
             let mode: UInt32 = record.isExecutable ? 0o555 : 0o444
             let file = try fileSystem.open(directory, name, .creating, mode: mode)
             try fileSystem.setMode(file.raw, mode)  // the umask has cut it
@@ -176,8 +174,7 @@ struct TreeBuilder: Sendable {
         if isReflinked { report.reflinked += 1 } else { report.copied += 1 }
     }
 
-    /// Links to a second physical copy inside this tree, because the file system allows no more links to the object
-    /// (65,000 on ext4).
+    /// Links to a second copy inside this tree when the object has too many links (65,000 on ext4).
     private func linkToSpare(
         _ record: Manifest.Record, _ position: Int, _ directory: Int32,
         _ name: UnsafePointer<CChar>, _ root: Int32, _ spares: SpareCopies,

@@ -170,8 +170,7 @@ extension VersionStore {
     }
 
     /// Removes a version's tree: it disappears in one step, then it is deleted.
-    /// - Parameter isShown: whether it was acknowledged; otherwise there is no sync, because one may just have
-    ///   failed.
+    /// - Parameter isShown: whether it was acknowledged; if not, no sync is needed, and one may just have failed.
     func removeTree(of name: String, shown isShown: Bool = true) throws(StoreError) {
         guard let tree = try hideTree(of: name, token: randomToken()) else { return }
         // Otherwise a power cut might show a tree with some of its files missing.
@@ -186,8 +185,7 @@ extension VersionStore {
         fileSystem.unlock(tree.directory.raw)
     }
 
-    /// Hides a version's tree in one step; the caller deletes it, and it stays locked so that no check takes it for a
-    /// leftover.
+    /// Hides a version's tree in one step, locked against checks for leftovers; the caller deletes it.
     /// - Parameter token: the end of its hidden name.
     /// - Returns: `nil` if there is no tree.
     func hideTree(of name: String, token: String) throws(StoreError) -> TreeInRemoval? {
@@ -220,8 +218,7 @@ extension VersionStore {
         } catch {
             if error.code == .notFound { return nil }
             guard error.isOtherLayer else { throw error }
-            // It can only be deleted in place, while its version is registered: after a crash a check finds that
-            // files are missing.
+            // It can only be deleted in place; after a crash a check finds a registered version's missing files.
             try store.removeTreeKeepingContent(in: StoreLayout.versions, name)
             fileSystem.unlock(tree.raw)
             return nil

@@ -57,8 +57,7 @@ extension VersionStore {
     /// How many bytes of the shown tree, in files that have lost their seal, a quick check reads.
     private static let glanceByteCountMax: Int64 = 32 << 20
 
-    /// Finds, by examining each file once, one in the current or pending version's tree that is not what its manifest
-    /// says.
+    /// Finds, by examining each once, a wrong file in the tree of the current or pending version.
     func checkShownTrees() throws(StoreError) -> [Finding] {
         // A damaged lifecycle has a finding of its own.
         guard let lifecycle = try? lifecycle() else { return [] }

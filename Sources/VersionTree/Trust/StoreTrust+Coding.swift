@@ -24,8 +24,7 @@ extension StoreTrust {
             .fileBytes
     }
 
-    /// - Throws: `.badTrust` with what is wrong and what to do; `.unsupportedFormat` if it is newer than this
-    ///   castree.
+    /// - Throws: `.badTrust` with what is wrong and what to do; `.unsupportedFormat` if it is newer.
     init(parsing bytes: [UInt8]) throws(StoreError) {
         let document: JSONValue
         do throws(JSONError) {

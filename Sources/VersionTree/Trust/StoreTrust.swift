@@ -77,14 +77,12 @@ package struct StoreTrust: Sendable, Hashable {
 package struct TrustedOrigin: Sendable, Hashable {
     /// Where it is, in one spelling for each place.
     package var places: [String]
-    /// Its id, which is in its pointers: 32 lower-case hexadecimal digits; `nil` until the first pointer was
-    /// verified.
+    /// The id in its pointers, 32 lower-case hexadecimal digits; `nil` until the first pointer was verified.
     package var id: String?
     /// The keys whose signatures count, no two with one id.
     package var keys: [VerificationKey]
     package var threshold: Int
-    /// The version of the origin's key set; `nil` for keys named by a person or the app until a pointer was verified
-    /// by them.
+    /// The version of the key set; `nil` for named keys until a pointer was verified by them.
     package var version: Int64?
     /// The highest key set version known before keys were named: older pointers do not count; 0 for none.
     package var floor: Int64 = 0
@@ -92,8 +90,7 @@ package struct TrustedOrigin: Sendable, Hashable {
     package var appKeys: String?
     /// For each channel the highest sequence of a verified pointer; none is ever dropped.
     package var sequences: [String: Int64] = [:]
-    /// The latest time in an accepted pointer, in seconds since 1970: now is later than that, whatever the clock
-    /// says.
+    /// The latest time in an accepted pointer, in seconds since 1970; a clock that says less is wrong.
     package var latest: Int64 = 0
     /// For each channel, when the last accepted pointer expires; no entry if it does not.
     package var ends: [String: Int64] = [:]

@@ -80,8 +80,7 @@ extension VersionStore {
         return share
     }
 
-    /// The disk space freed when versions are retired together and the given objects, which only they name, are
-    /// collected.
+    /// The disk space freed when versions are retired together and the objects that only they name are collected.
     func freedOnDisk(
         retiring rows: [VersionRow], _ objects: [ObjectID]
     ) throws(StoreError) -> Int64 {

@@ -10,8 +10,7 @@ package struct Retirement: Sendable, Hashable {
     package var bytes: Int64
     /// The sum of what retiring each of them alone would free, without content that only they share.
     package var separateBytes: Int64
-    /// The disk space freed, in bytes: blocks of objects, executable copies and manifests, and the trees'
-    /// directories.
+    /// The disk space freed, in bytes: objects, executable copies, manifests, and the trees' directories.
     package var diskBytes: Int64
     /// The sum of the disk space freed by retiring each of them alone.
     package var separateDiskBytes: Int64

@@ -15,8 +15,7 @@ package struct UsageMap: Sendable {
         package var references: Int
         /// The position in ``UsageMap/versionSets`` of the versions that show it.
         package var versionSet: Int
-        /// A number from 1 on that all leaves with the same object share, the first of which is the object's home; 0
-        /// if no other leaf has the object.
+        /// A number from 1 on for leaves that share an object, of which the first is its home; 0 if it is alone.
         package var object: Int
         /// How many files it represents: more than one if small files were merged.
         package var files = 1

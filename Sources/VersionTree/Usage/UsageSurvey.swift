@@ -7,8 +7,7 @@ package struct UsageSurvey: Sendable {
     /// In seconds since 1970.
     package internal(set) var takenAt: Int64 = 0
     package internal(set) var store = StoreUsage()
-    /// The disk usage of plain copies of all versions on this file system, in bytes; `nil` if the disk was not
-    /// examined.
+    /// The disk usage of plain copies of all versions, in bytes; `nil` if the disk was not examined.
     package internal(set) var plainDiskBytes: Int64?
     /// The requested versions, newest first.
     package internal(set) var versions: [VersionUsage] = []
@@ -87,8 +86,7 @@ extension VersionStore {
         return survey
     }
 
-    /// A survey of only the named versions, the lifecycle, and what retiring would free; costs what these versions
-    /// name.
+    /// A survey of the named versions, the lifecycle, and what retiring would free; costs what they name.
     ///
     /// If none is named, it covers the current version, else the newest.
     /// - Throws: `.noVersion`.
@@ -166,8 +164,7 @@ package struct GrowthPoint: Sendable, Hashable {
     package var apparentBytes: Int64 = 0
     /// The size of the objects of it and all older versions.
     package var objectBytes: Int64 = 0
-    /// The disk usage of its new content, directories and manifest; 0, like the next three, if the disk was not
-    /// examined.
+    /// The disk usage of its new content, directories and manifest; 0, like the next three, if not examined.
     package var newDiskBytes: Int64 = 0
     /// The disk usage of it and all older versions.
     package var diskBytes: Int64 = 0

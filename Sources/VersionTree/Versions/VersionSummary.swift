@@ -61,8 +61,8 @@ extension VersionStore {
         try versions(by: lifecycle())
     }
 
-    /// The registered versions, newest first, with their state by a given lifecycle: damage to the stored one hides
-    /// none.
+    /// The registered versions, newest first, with their state by a given lifecycle, even if the stored one is
+    /// damaged.
     package func versions(by lifecycle: Lifecycle) throws(StoreError) -> [VersionSummary] {
         var result: [VersionSummary] = []
         for (row, absent) in try store.versionRows() {
