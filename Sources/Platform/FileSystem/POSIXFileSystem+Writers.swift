@@ -7,7 +7,7 @@ import CSystem
 extension POSIXFileSystem {
     /// Takes and returns a lease for reading (fcntl(2), F_SETLEASE), which is refused while a process can write.
     ///
-    /// `nil` for other users' files without CAP_LEASE, on file systems without leases, and on other systems.
+    /// `nil` for other users' files without CAP_LEASE, on file systems without leases, and outside of Linux.
     package func isOpenForWriting(_ file: Int32) -> Bool? {
         #if os(Linux)
             // A process that opens the file for writing in between waits until the lease is back, and we get a

@@ -109,8 +109,7 @@ extension VersionStore {
         let begun = try changeLifecycle { (lifecycle) throws(StoreError) -> Begun in
             let begun = try lifecycle.begin(request, self)
             if try !isUsable(begun.version, lifecycle) {
-                // Building the tree reports what is wrong with the manifest. If banned, a whole version still is
-                // shown.
+                // Building the tree reports what is wrong with the manifest. A banned whole version is shown.
                 guard try row(of: begun.version).isComplete else {
                     throw try incomplete(begun.version)
                 }

@@ -130,7 +130,7 @@ struct TreeBuilder: Sendable {
             return try copy(record, directory, name, &report)
         }
         if record.byteCount == 0 {
-            // A writer through one link of a single empty inode would fill all empty files.
+            // If all empty files were one inode, a writer through any of its links would fill them all.
             let mode: UInt32 = record.isExecutable ? 0o555 : 0o444
             let file = try fileSystem.open(directory, name, .creating, mode: mode)
             try fileSystem.setMode(file.raw, mode)  // the umask has cut it
