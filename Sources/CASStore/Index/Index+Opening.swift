@@ -114,7 +114,7 @@ extension Index {
         guard let stamp = try readStamp() else {
             return "the stamp that the index must agree with is gone"
         }
-        // A file with another name belongs to a copy of the store (cp -al), which counts differently.
+        // A second name is that of a copy of the store (cp -al): each would trust what the other counts.
         if stamp.byteCount == status.byteCount, stamp.changedAt == status.changedAt,
             status.linkCount < 2
         {

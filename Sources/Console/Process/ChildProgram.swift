@@ -41,7 +41,7 @@ package final class ChildProgram: Sendable {
     /// - Parameters:
     ///   - words: its arguments, beginning with the name it is called by.
     ///   - takesErrors: whether its standard error is its output, too; otherwise it is this program's.
-    ///   - flags: of posix_spawnattr_setflags(3); POSIX_SPAWN_SETSIGDEF resets the signals that ``Interruption`` ignores.
+    ///   - flags: of posix_spawnattr_setflags(3); POSIX_SPAWN_SETSIGDEF resets the signals ``Interruption`` ignores.
     static func spawn(
         _ path: String, _ words: [String], takingErrors takesErrors: Bool, _ flags: Int32 = 0
     ) throws(SystemError) -> (process: pid_t, input: Int32, output: Int32) {

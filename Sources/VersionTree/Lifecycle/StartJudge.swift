@@ -269,8 +269,7 @@ package struct StartJudge: Sendable, Hashable {
         ledger.releaseLock()
     }
 
-    /// - Returns: whether the time is over and the start must be judged once all arrived input is read; `false` if
-    ///   late.
+    /// - Returns: whether to judge the start once all arrived input is read; `false` if the last look was long ago.
     package mutating func tick(now: Duration) -> Bool {
         let isLate = pass(now)
         return !isLate && isOver
