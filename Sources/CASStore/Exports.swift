@@ -1,2 +1,2 @@
-// A program that imports CASStore gets its errors, addresses and dates, too.
+// Importing CASStore brings its errors, addresses and dates, too.
 @_exported public import Platform

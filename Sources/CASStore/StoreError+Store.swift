@@ -5,15 +5,15 @@ extension StoreError.Code {
     public static let noStore = Self("noStore")
     /// A store exists where none may.
     public static let storeExists = Self("storeExists")
-    /// The store was written by a newer castree, or its FORMAT file is not one.
+    /// The store was written by a newer castree, or its FORMAT file is invalid.
     public static let unsupportedFormat = Self("unsupportedFormat")
-    /// An object's bytes on disk are not what its address says.
+    /// An object's bytes on disk do not match its address.
     public static let damagedObject = Self("damagedObject")
-    /// An object that a version needs is not there.
+    /// An object that a version needs does not exist.
     public static let missingObject = Self("missingObject")
     /// The store belongs to another user.
     public static let notOwner = Self("notOwner")
-    /// An earlier sync failed: this store takes no more writes until it is opened again.
+    /// An earlier sync failed: this store takes no more writes until it is reopened.
     public static let writesRefused = Self("writesRefused")
     /// The index cannot be used and could not be rebuilt.
     public static let index = Self("index")
@@ -29,12 +29,10 @@ extension StoreError.Code {
 }
 
 extension StoreError {
-    /// The error for work that the caller asked to stop.
     package static var interruption: StoreError {
         StoreError(.interrupted, "interrupted; what was acknowledged is kept")
     }
 
-    /// The error for bytes that are not the object's.
     package static func damagedObject(_ address: ObjectID) -> StoreError {
         StoreError(
             .damagedObject,
@@ -43,7 +41,6 @@ extension StoreError {
             object: address)
     }
 
-    /// The message for a manifest whose bytes are not those that were registered.
     package static func editedManifest(_ name: String) -> String {
         "the manifest of version \(name) is not the one that was registered: put that one back "
             + "from a copy, add the same content again (enough if an add was cut short), or retire the "
@@ -51,13 +48,11 @@ extension StoreError {
             + "store's index, which is then made again"
     }
 
-    /// The error for a name that no version has.
     package static func noVersion(_ name: String) -> StoreError {
         StoreError(
             .noVersion, "there is no version \"\(printable(name))\"; castree versions lists them")
     }
 
-    /// The error for a name that is taken.
     package static func versionExists(_ name: String) -> StoreError {
         StoreError(
             .versionExists,
@@ -65,7 +60,7 @@ extension StoreError {
     }
 }
 
-/// What an expression gives; `nil` if it throws an error that is allowed.
+/// The value of an expression; `nil` if it throws an allowed error.
 @discardableResult
 package func allowing<R: ~Copyable>(
     _ isAllowed: (StoreError) -> Bool, _ value: @autoclosure () throws(StoreError) -> R?

@@ -1,21 +1,21 @@
-/// How a store is opened.
+/// Options for opening a store.
 public struct StoreOptions: Sendable {
     /// Whether what a call acknowledges survives a power cut.
     ///
-    /// It is off only if a user says so.
+    /// Off only if a user asks for it.
     public var isDurable: Bool
-    /// Free space, in bytes, that new content must leave on the file system, so that collecting,
-    /// switching and the rest of the machine go on.
+    /// Free space, in bytes, that new content must leave on the file system, so that collecting, switching and other
+    /// programs continue to work.
     ///
-    /// `nil`: one per cent, between 1 and 64 MiB.
+    /// `nil` means one per cent, between 1 and 64 MiB.
     public var reservedByteCount: Int64?
-    /// How long to wait for another process that has a lock of the store; then `.locked`.
+    /// How long to wait for a lock of the store before throwing `.locked`.
     ///
-    /// After two seconds a notice names the process.
+    /// After two seconds a notice names the process that holds it.
     public var waitLimit: Duration
-    /// Receives notices of what was done unasked, such as rebuilding the index.
+    /// Receives notices of automatic actions, such as rebuilding the index.
     public var notice: @Sendable (String) -> Void
-    /// Called now and then during long work; `true` stops it with `.interrupted`.
+    /// Polled during long work; `true` stops it with `.interrupted`.
     public var isInterrupted: @Sendable () -> Bool
 
     /// Durable, with the default reserve, waiting for ten minutes, silent, never interrupted.

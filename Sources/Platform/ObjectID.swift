@@ -1,9 +1,8 @@
 /// The address of an object: the SHA-256 of its bytes (FIPS 180-4).
 ///
-/// An address has one spelling, 64 lower-case hexadecimal digits. Two objects with the same address
-/// are the same object. Order is the order of the spelling.
+/// An address has one spelling, 64 lower-case hexadecimal digits, by which addresses are ordered. Two objects with
+/// the same address are the same object.
 public struct ObjectID: Hashable, Sendable, Comparable, LosslessStringConvertible {
-    /// The number of bytes of an address.
     package static let byteCount = 32
 
     // Four big-endian words: hashing and comparing them is several times faster than an array.
@@ -18,12 +17,10 @@ public struct ObjectID: Hashable, Sendable, Comparable, LosslessStringConvertibl
         self = Array(bytes).withUnsafeBytes { ObjectID(unchecked: $0) }
     }
 
-    /// 32 zero bytes: a placeholder.
-    ///
-    /// No object has this address.
+    /// 32 zero bytes: a placeholder, the address of no object.
     package static let zero = ObjectID(0, 0, 0, 0)
 
-    /// The address of no bytes at all: SHA-256 of the empty message.
+    /// The address of empty content: SHA-256 of the empty message.
     package static let ofNothing = ObjectID(
         0xe3b0_c442_98fc_1c14, 0x9afb_f4c8_996f_b924, 0x27ae_41e4_649b_934c, 0xa495_991b_7852_b855)
 
@@ -31,7 +28,7 @@ public struct ObjectID: Hashable, Sendable, Comparable, LosslessStringConvertibl
         (self.w0, self.w1, self.w2, self.w3) = (w0, w1, w2, w3)
     }
 
-    /// Reads the 32 bytes at the start of `bytes`, which the caller must provide.
+    /// - Parameter bytes: at least 32; the first 32 are read.
     package init(unchecked bytes: UnsafeRawBufferPointer) {
         precondition(bytes.count >= Self.byteCount, "an address has 32 bytes")
         w0 = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 0, as: UInt64.self))
@@ -48,7 +45,6 @@ public struct ObjectID: Hashable, Sendable, Comparable, LosslessStringConvertibl
         self = parsed
     }
 
-    /// Reads an address from 64 lower-case hexadecimal digits in ASCII.
     package static func parse(_ digits: UnsafeBufferPointer<UInt8>) -> ObjectID? {
         guard digits.count == byteCount * 2 else { return nil }
         let raw = UnsafeRawBufferPointer(digits)
@@ -70,7 +66,7 @@ public struct ObjectID: Hashable, Sendable, Comparable, LosslessStringConvertibl
         return withUnsafeBytes(of: words) { body($0) }
     }
 
-    /// Writes the 64 digits to `target`, which has room for them.
+    /// - Parameter target: has room for 64 digits.
     package func writeDigits(to target: UnsafeMutablePointer<UInt8>) {
         let raw = UnsafeMutableRawPointer(target)
         Hex.write(w0, to: raw)

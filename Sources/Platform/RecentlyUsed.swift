@@ -7,7 +7,6 @@ package struct RecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable
         var key: Key
         var cost: Int
         var wasUsed = false
-        /// `nil`: the place is free.
         var value: Value?
     }
 
@@ -21,8 +20,8 @@ package struct RecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable
     private var places: [Key: Int] = [:]
     private var hand = 0
 
-    /// - Parameter keepsOneLarger: whether one value that alone costs more than the limit may be kept, in the place of
-    ///   all others: who asked for it will ask for it again.
+    /// - Parameter keepsOneLarger: whether one value that alone costs more than the limit may be kept in place of all
+    ///   others, because it is likely to be requested again.
     package init(limit: Int, keepsOneLarger: Bool = false) {
         self.limit = limit
         self.keepsOneLarger = keepsOneLarger
@@ -39,13 +38,12 @@ package struct RecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable
         return entries[place].value
     }
 
-    /// A value that is here; this does not count as a use.
+    /// The value of a key, without counting as a use.
     package func peek(_ key: Key) -> Value? { places[key].flatMap { entries[$0].value } }
 
-    /// All values that are here, in no order.
     package var values: [Value] { entries.compactMap(\.value) }
 
-    /// Changes a value that is here; this does not count as a use.
+    /// Changes a value, without counting as a use.
     package mutating func update(_ key: Key, _ change: (inout Value) -> Void) {
         guard let place = places[key], var value = entries[place].value else { return }
         change(&value)
@@ -53,8 +51,7 @@ package struct RecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable
     }
 
     /// Keeps a value, unless it alone costs more than the limit and no such value is kept.
-    ///
-    /// - Returns: what went for it: to let go of that may take long, and is no work to be done under a lock.
+    /// - Returns: the evicted values: releasing them may take long, and should not be done under a lock.
     @discardableResult
     package mutating func insert(_ key: Key, _ value: Value, cost: Int) -> [Value] {
         var gone = remove(key).map { [$0] } ?? []

@@ -1,18 +1,18 @@
-/// What went wrong: a code for programs, a sentence for people, and the cause beneath.
+/// An error with a code for programs, a sentence for people, and the underlying cause.
 ///
-/// Every throwing function of castree throws this type. Each library adds codes of its own to
-/// ``Code``, so one `catch` sees the whole engine and typed throws compose without wrapping.
+/// Every throwing function of castree throws this type. Each library adds codes of its own to ``Code``, so one
+/// `catch` sees the whole engine and typed throws compose without wrapping.
 public struct StoreError: Error, Sendable, CustomStringConvertible {
-    /// What programs branch on.
+    /// The code that programs branch on.
     public var code: Code
-    /// What people read: what failed, on what, what to do.
+    /// A sentence for people: what failed, on what, and what to do.
     public var message: String
-    /// The object concerned, if one is.
+    /// The object concerned, if any.
     public var object: ObjectID?
-    /// What lies beneath, if anything.
+    /// The underlying cause, if any.
     public var cause: Cause?
 
-    /// What lies beneath an error.
+    /// The underlying cause of an error.
     public enum Cause: Sendable, Hashable {
         /// A system call failed with this errno on this path.
         case systemCall(String, errno: Int32, path: String)
@@ -26,9 +26,7 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         /// The code's name, as in the `code` field of JSON errors.
         public let description: String
-        /// Makes a code.
-        ///
-        /// Codes with equal names are equal.
+        /// Makes a code; codes with equal names are equal.
         public init(_ name: String) { description = name }
     }
 
@@ -45,18 +43,17 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
     /// The message and the code.
     public var description: String { "\(message) [\(code)]" }
 
-    /// The errno beneath, or 0.
     package var errno: Int32 {
         if case .systemCall(_, let errno, _) = cause { errno } else { 0 }
     }
 }
 
 extension StoreError.Code {
-    /// Something that was asked for by name is not there.
+    /// Something requested by name does not exist.
     public static let notFound = Self("notFound")
-    /// Another process is doing this very work, is in the middle of it, or undoes it over and over.
+    /// Another process is doing the same work, is in the middle of it, or keeps undoing it.
     public static let busy = Self("busy")
-    /// Bytes do not match the address, label or size that was promised.
+    /// Bytes do not match the promised address, label or size.
     public static let mismatch = Self("mismatch")
     /// The disk or a quota is full.
     public static let outOfSpace = Self("outOfSpace")
@@ -66,7 +63,7 @@ extension StoreError.Code {
     public static let readOnly = Self("readOnly")
     /// A system call failed in a way that has no code of its own.
     public static let io = Self("io")
-    /// Something is over a stated limit.
+    /// Something exceeds a stated limit.
     public static let tooLarge = Self("tooLarge")
     /// The system or a library here cannot do this.
     public static let unsupported = Self("unsupported")
@@ -76,7 +73,7 @@ extension StoreError.Code {
     public static let interrupted = Self("interrupted")
     /// A key cannot be read, or may not be used.
     package static let badKey = Self("badKey")
-    /// Too few trusted keys vouch for what an origin says.
+    /// Too few trusted keys have signed what an origin says.
     package static let untrusted = Self("untrusted")
 }
 

@@ -1,15 +1,14 @@
-/// One content on its way: append its bytes as they come, then finish, suspend or discard it.
+/// One content in transfer: append its bytes as they come, then finish, suspend or discard it.
 ///
-/// Dropping it suspends it as well as possible: the next pull after a killed or cancelled one
-/// continues from the bytes that came. Small content is in memory until then, so a killed process
-/// loses up to 256 KiB.
+/// Dropping it suspends it as well as possible, so that the next pull continues from the bytes that came. Small
+/// content is in memory until then: a killed process loses up to 256 KiB.
 public struct Arrival: ~Copyable {
     private let arrivals: Arrivals
     private let expected: ExpectedContent
     private var memory: [UInt8] = []
     private var staged: StagedContent?
     private var isEnded = false
-    /// Where the bytes come from: what ``note(source:)`` noted, now or in an earlier attempt.
+    /// Where the bytes come from, as noted by ``note(source:)`` now or in an earlier attempt.
     package private(set) var source: String?
 
     init(
@@ -23,7 +22,7 @@ public struct Arrival: ~Copyable {
     }
 
     deinit {
-        // This is no time to report errors; what cannot be kept is fetched again.
+        // Errors cannot be reported here; what cannot be kept is fetched again.
         if !isEnded { try? arrivals.suspend(expected, memory, staged, source) }
     }
 
@@ -31,14 +30,11 @@ public struct Arrival: ~Copyable {
     public var name: ObjectID { expected.name }
     /// Its size, if given.
     public var byteCount: Int64? { expected.byteCount }
-    /// How many bytes are there: where to continue.
-    ///
-    /// More than 0 at the beginning if an earlier attempt is continued.
+    /// The number of bytes present, where to continue; more than 0 at first if an earlier attempt is continued.
     public var offset: Int64 { staged?.offset ?? Int64(memory.count) }
 
     /// Adds bytes at ``offset``.
-    /// - Throws: `.mismatch` beyond the given size; `.outOfSpace`, `.io`. Then nothing is added, and
-    ///   what is there stays.
+    /// - Throws: `.mismatch` beyond the given size; `.outOfSpace`, `.io`. Then nothing is added, and the rest stays.
     public mutating func append(_ bytes: RawSpan) throws(StoreError) {
         let end = offset + Int64(bytes.byteCount)
         if let byteCount, end > byteCount {
@@ -58,27 +54,24 @@ public struct Arrival: ~Copyable {
         try staged?.append(bytes)
     }
 
-    /// Starts over: forgets what came (a server answered 200 instead of 206).
+    /// Drops all bytes and starts over, for example because a server answered 200 instead of 206.
     public mutating func restart() throws(StoreError) {
         memory.removeAll(keepingCapacity: true)
         try staged?.restart()
         try note(source: nil)
     }
 
-    /// Notes the source of the bytes that are appended from now on, before the first of them.
+    /// Notes the source of the bytes that follow, before the first of them.
     ///
-    /// Only for content that neither address nor label vouches for: a later attempt may continue a
-    /// killed process's part if it has the same source.
-    /// - Parameter source: one line; `nil` if nothing names the source, so that parts of two sources
-    ///   could be mixed up.
+    /// Only without a trusted address or label: a later attempt may continue a killed process's part of that source.
+    /// - Parameter source: one line; `nil` if nothing names the source, so that parts of two sources could be mixed.
     package mutating func note(source: String?) throws(StoreError) {
         guard expected.isUnvouched, source != self.source else { return }
         self.source = source
         if let staged { try arrivals.note(source, of: staged, expected) }
     }
 
-    /// Calls `body` with the bytes that came, in memory or mapped: for bytes that are themselves only the way to
-    /// content, and are deleted afterwards (``discard()``).
+    /// Calls `body` with the bytes, in memory or mapped, if they only lead to content and are discarded afterwards.
     /// - Throws: `.io`; what `body` throws.
     package borrowing func withBytes<R>(
         _ body: (UnsafeRawBufferPointer) throws(StoreError) -> R
@@ -90,7 +83,7 @@ public struct Arrival: ~Copyable {
         }
         let fileSystem = arrivals.store.fileSystem
         let file = try fileSystem.open(staged.directory, staged.name, .reading, mode: 0)
-        // Somebody else's change must not end this process.
+        // Another program's change must not end this process.
         guard try fileSystem.status(file.raw).byteCount >= staged.offset else {
             throw mismatch("another program has made its staged file shorter")
         }
@@ -99,14 +92,11 @@ public struct Arrival: ~Copyable {
         return try body(mapped.bytes)
     }
 
-    /// Verifies the bytes and hands them to ``Arrivals/settle()``.
-    ///
-    /// Until that they are neither readable nor durable.
+    /// Verifies the bytes for ``Arrivals/settle()``, before which they are neither readable nor durable.
     /// - Parameter isRight: called last, with the digests of the bytes; `false` is a mismatch.
-    /// - Returns: what came, and its digests by the algorithms of the labels and the requested ones.
-    /// - Throws: `.mismatch` when size, address or a label differ: the bytes are deleted, because
-    ///   continuing with them could never succeed (suspend content of which more may come);
-    ///   `.outOfSpace`, `.io`: what is staged stays.
+    /// - Returns: the object, and its digests by the algorithms of the labels and the requested ones.
+    /// - Throws: `.mismatch` when size, address or a label differ: the bytes are deleted, because continuing with
+    ///   them could never succeed (suspend content of which more may come); `.outOfSpace`, `.io`: staged bytes stay.
     public consuming func finish(
         provedBy isRight: ([Label]) throws(StoreError) -> Bool = { (_) throws(StoreError) in true }
     ) throws(StoreError) -> Arrived {
@@ -154,14 +144,14 @@ public struct Arrival: ~Copyable {
         StoreError(.mismatch, "object \(name): \(what)", object: name)
     }
 
-    /// Keeps what came for a later arrival of the same name, in this process or another.
+    /// Keeps the bytes for a later arrival of the same name, in this process or another.
     /// - Throws: `.outOfSpace`, `.io`, `.writesRefused`.
     public consuming func suspend() throws(StoreError) {
         isEnded = true
         try arrivals.suspend(expected, memory, staged, source)
     }
 
-    /// Deletes what came.
+    /// Deletes the bytes.
     /// - Throws: `.io`, `.permission`, `.readOnly`.
     public consuming func discard() throws(StoreError) {
         isEnded = true
@@ -175,9 +165,9 @@ public struct Arrival: ~Copyable {
     }
 }
 
-/// What came.
+/// Finished content.
 public struct Arrived: Sendable, Hashable {
-    /// The object that it is.
+    /// The address and size of the content.
     public let object: StoredObject
     /// Its digests, one by each algorithm requested.
     public let digests: [Label]
@@ -188,15 +178,14 @@ public struct Arrived: Sendable, Hashable {
     }
 }
 
-/// What content is expected to be.
 struct ExpectedContent {
-    /// What its file is called until it is finished.
+    /// The name of its file until it is finished.
     let part: PartName
     var name: ObjectID { part.name }
     let byteCount: Int64?
     let isProvisional: Bool
     let labels: [Label]
-    /// The digests to compute, each once, in a fixed order.
+    /// Each once, in a fixed order.
     let algorithms: [DigestAlgorithm]
 
     init(

@@ -1,4 +1,4 @@
-/// Content on its way from somewhere else: many objects under way at once, durable in few steps.
+/// Content in transfer: many objects at once, made durable in few steps.
 ///
 /// ```swift
 /// let arrivals = try Arrivals(store)
@@ -8,14 +8,13 @@
 /// let completed = try arrivals.settle()     // durable and readable: acknowledged
 /// ```
 ///
-/// Unfinished content stands in `staging/<name>` (`PartName`), where a later arrival of the same name continues it,
-/// in any process. Finished content stands in `staging/<lease>/` until ``settle()``: three steps then
-/// make all of it durable, readable and known, whatever its number. If the process ends before that, the
-/// next writer puts content that a registered version misses back in `staging/<name>`. A collection
-/// spares finished content, and unfinished content that a writer has open or a registered version
-/// misses.
+/// Unfinished content is in `staging/<name>` (`PartName`), where a later arrival of the same name continues it, in
+/// any process. Finished content is in `staging/<lease>/` until ``settle()``, which makes all of it durable, readable
+/// and known in three steps, whatever its number. If the process ends before that, the next writer moves content that
+/// a registered version is missing back to `staging/<name>`. A collection spares finished content, and unfinished
+/// content that a writer has open or a registered version is missing.
 ///
-/// For use by one thread. Two processes may bring the same content at once: both end right.
+/// For use by one thread. Two processes may bring the same content at once: both succeed.
 public final class Arrivals {
     let store: Store
     let batch: ObjectBatch
@@ -25,25 +24,22 @@ public final class Arrivals {
     private var finished: [Finished] = []
     private var addresses: Set<ObjectID> = []
     private var partCount = 0
-    /// What stood in `staging/` at the first look, and what was put there since.
+    /// The parts in `staging/` at the first look, and those added since.
     private var staged: Set<PartName>?
-    /// Writes small contents while the next ones come.
     private let behind: WriteBehind
     private var isBehind = false
-    /// Whether staged names are removed while the caller goes on.
     private var wasBehind = false
 
-    /// Whether what comes replaces what a check has named: then nobody need be told of wrong bytes.
+    /// Whether arrivals replace objects that a check has named, so that wrong bytes need not be reported again.
     package var isMending = false
     /// How many contents are finished but not settled.
     package var unsettledCount: Int { finished.count }
-    /// How many bytes they have.
     package private(set) var unsettledByteCount: Int64 = 0
 
-    /// Content is kept in memory up to this size, then in a file: one write for a small file.
+    /// Content up to this size stays in memory until it is whole, which takes one write for a small file.
     static let memoryByteCount = 256 * 1024
 
-    // Finished content, and the name it was expected under, if its address was not known.
+    // Finished content, and its placeholder if its address was not known.
     private struct Finished {
         var object: StoredObject
         var provisional: ObjectID?
@@ -58,9 +54,8 @@ public final class Arrivals {
 
     /// Takes a lease, which protects what arrives as long as this object lives.
     ///
-    /// A version must name the content by then, or the next collection deletes it. If that version is
-    /// registered or revised after ``settle()``, hold on to this object until then
-    /// (`withExtendedLifetime`).
+    /// A version must name the content by then, or the next collection deletes it. If that version is registered or
+    /// revised after ``settle()``, hold on to this object until then (`withExtendedLifetime`).
     /// - Throws: what taking a lease throws.
     public init(_ store: Store) throws(StoreError) {
         let hasher = try ObjectHasher()
@@ -76,10 +71,9 @@ public final class Arrivals {
     // Before the lease ends.
     deinit { behind.endWork() }
 
-    /// Calls `body`; small contents that it finishes are staged by a second thread while the next ones come.
+    /// Calls `body`, while a second thread stages the small contents that it finishes faster than the disk.
     ///
-    /// For senders that are faster than the disk. A killed process may lose 4 MiB of what was finished; why a content
-    /// could not be staged is thrown by the next finish, or here.
+    /// A killed process may lose 4 MiB of finished content. Errors are thrown by the next finish, or here.
     package func writingBehind(_ body: () throws(StoreError) -> Void) throws(StoreError) {
         isBehind = true
         defer { isBehind = false }
@@ -89,15 +83,14 @@ public final class Arrivals {
 
     /// Begins content, or continues what an earlier attempt staged.
     ///
-    /// Content that another process is staging now is staged apart from it.
+    /// Content that another process is staging now is staged separately.
     /// - Parameters:
-    ///   - name: its address; or, if the publisher does not tell the address, the stand-in for it in the
-    ///     manifest.
+    ///   - name: its address, or its placeholder in the manifest if the publisher does not tell the address.
     ///   - byteCount: its size, if known.
-    ///   - isProvisional: `name` is not the address. If no label vouches for the bytes either, only what
-    ///     was suspended is continued: a power cut may have left holes in anything else.
-    ///   - labels: what else the bytes must match.
-    ///   - digests: what else ``Arrival/finish(provedBy:)`` reports.
+    ///   - isProvisional: `name` is not the address. If no label identifies the bytes either, only what was suspended
+    ///     is continued: a power cut may have left holes in anything else.
+    ///   - labels: further digests that the bytes must match.
+    ///   - digests: further digests that ``Arrival/finish(provedBy:)`` reports.
     /// - Throws: `.outOfSpace` if content of a large known size has no room; `.writesRefused`.
     public func begin(
         _ name: ObjectID, byteCount: Int64?, isProvisional: Bool = false, labels: [Label] = [],
@@ -109,9 +102,9 @@ public final class Arrivals {
                 labels: labels, digests: digests))
     }
 
-    /// Begins bytes that are no object themselves and lead to one, or continues what an earlier attempt staged.
+    /// Begins bytes that lead to an object, or continues what an earlier attempt staged.
     ///
-    /// Never to be finished: read with ``Arrival/withBytes(_:)``, then discarded.
+    /// Do not finish it: read it with ``Arrival/withBytes(_:)``, then discard it.
     /// - Throws: `.outOfSpace`, `.writesRefused`.
     package func begin(_ part: PartName, byteCount: Int64) throws(StoreError) -> Arrival {
         try begin(
@@ -133,7 +126,7 @@ public final class Arrivals {
         _ expected: ExpectedContent, _ source: inout String?
     ) throws(StoreError) -> StagedContent? {
         let staging = store.directories.staging.raw
-        // With many small contents, a look for each costs too much.
+        // With many small contents, looking for each costs too much.
         if let byteCount = expected.byteCount, byteCount <= Self.memoryByteCount,
             try !isStaged(expected.part)
         {
@@ -154,7 +147,7 @@ public final class Arrivals {
             }
             source = noted?.source
             if isSuspended {
-                // Durable before the next bytes: after a power cut nothing is known of those.
+                // Durable before the next bytes, which a power cut could tear.
                 try store.fileSystem.setMode(staged.file.raw, 0o600)
                 try store.sync(staged.file.raw)
             }
@@ -175,7 +168,6 @@ public final class Arrivals {
         return found
     }
 
-    /// Whether bytes are staged that are no object, and lead to one that is wanted.
     package func hasPart(leadingTo isWanted: (ObjectID) -> Bool) throws(StoreError) -> Bool {
         try parts().contains { $0.leadsTo.map { isWanted($0.object) } ?? false }
     }
@@ -183,7 +175,7 @@ public final class Arrivals {
     /// The mode of a staged file whose bytes are all durable.
     private static let suspendedMode: UInt32 = 0o640
 
-    /// A file for content that is too large for memory, with the bytes that came so far.
+    /// Creates a file for content that is too large for memory, with the bytes so far.
     func stage(
         _ expected: ExpectedContent, _ bytes: [UInt8], _ source: String?
     ) throws(StoreError) -> StagedContent {
@@ -212,7 +204,6 @@ public final class Arrivals {
             store, file, in: batch.directory.raw, name: part, algorithms: expected.algorithms)
     }
 
-    /// Notes where the bytes of a part come from, before they are written.
     func note(
         _ source: String?, of staged: StagedContent, _ expected: ExpectedContent
     ) throws(StoreError) {
@@ -224,7 +215,6 @@ public final class Arrivals {
         if let source { try part.note(source) } else { try part.remove() }
     }
 
-    /// Keeps the bytes of unfinished content for a later attempt.
     func suspend(
         _ expected: ExpectedContent, _ memory: [UInt8], _ staged: StagedContent?,
         _ source: String?
@@ -232,7 +222,7 @@ public final class Arrivals {
         guard !memory.isEmpty || staged != nil else { return }
         let kept: StagedContent
         if let staged { kept = staged } else { kept = try stage(expected, memory, source) }
-        // Not only closed: a program that is just being started has it open, too (fork(2)).
+        // Closing is not enough: a child that is just starting has it open, too (fork(2)).
         defer { store.fileSystem.unlock(kept.file.raw) }
         // If a power cut takes a small part, little has to be fetched again.
         guard kept.offset > Self.memoryByteCount || expected.isUnvouched else { return }
@@ -242,7 +232,7 @@ public final class Arrivals {
         try store.fileSystem.setMode(kept.file.raw, Self.suspendedMode)
     }
 
-    /// Deletes what an earlier attempt left of content that nobody wants any more, unless another process has it.
+    /// Deletes a part that is no longer wanted, unless another process has it.
     package func discard(_ part: PartName) throws(StoreError) {
         guard try isStaged(part),
             let file = try store.fileSystem.openIfPresent(
@@ -253,7 +243,7 @@ public final class Arrivals {
             store.directories.staging.raw, part.description)
     }
 
-    /// Room on the disk for content that is too large for the heap, as memory; gone with the value.
+    /// Disk space for content that is too large for the heap, mapped as memory and freed with the value.
     /// - Throws: `.outOfSpace`, `.io`.
     package func makeScratch(byteCount: Int) throws(StoreError) -> MappedFile {
         let fileSystem = store.fileSystem
@@ -268,14 +258,13 @@ public final class Arrivals {
         return try fileSystem.map(file.raw, byteCount: byteCount, isWritable: true)
     }
 
-    /// Relies on an object that the store has: no collection deletes it as long as this object lives.
+    /// Claims an existing object, which no collection deletes as long as this value lives.
     /// - Returns: `false` if it is not there.
     package func rely(on address: ObjectID) throws(StoreError) -> Bool {
         try store.claim(count: 1, { _ in address }, lease: lease)
         return try store.unvouched([address]).isEmpty
     }
 
-    /// What bytes in memory are.
     func identify(
         _ bytes: [UInt8], _ algorithms: [DigestAlgorithm]
     ) throws(StoreError) -> (object: StoredObject, digests: [Label]) {
@@ -295,7 +284,7 @@ public final class Arrivals {
         return (object, digests.finish(address: address))
     }
 
-    /// Takes over complete, verified content; from now on it waits for ``settle()``.
+    /// Takes over complete, verified content, which now waits for ``settle()``.
     func accept(
         _ object: StoredObject, _ expected: ExpectedContent, _ memory: [UInt8],
         _ staged: StagedContent?
@@ -318,7 +307,7 @@ public final class Arrivals {
         }
         do throws(StoreError) {
             if let staged {
-                // First: a part without a note is begun anew; a note without a part would stay for ever.
+                // In this order: a part without a note is begun anew; a note without a part would never be removed.
                 try note(nil, of: staged, expected)
                 try store.fileSystem.setMode(staged.file.raw, 0o444)
                 try store.fileSystem.rename(
@@ -340,8 +329,8 @@ public final class Arrivals {
 
     /// Makes everything finished since the last call durable, readable and known.
     ///
-    /// When it returns, all of it survives a power cut. When it throws, nothing is lost and it may be
-    /// called again, unless a sync failed: then only after the store has been opened again.
+    /// When it returns, all of it survives a power cut. When it throws, nothing is lost and it may be called again,
+    /// but after a failed sync only once the store has been reopened.
     /// - Returns: the names of the versions that this completed.
     /// - Throws: `.outOfSpace`, `.io`, `.writesRefused`, `.interrupted`, what the index throws.
     @discardableResult

@@ -1,8 +1,7 @@
-/// Where a partial file that nothing vouches for came from; beside it in `staging/<name>.from`.
+/// The source of a partial file that no digest identifies, kept beside it in `staging/<name>.from`.
 ///
-/// A digest would show in the end whether the bytes are right. Without one, a part may be continued
-/// only if it has the same source, and if no power cut can have torn it: the note names the boot of
-/// the system during which it was written. `castree-part 1 <boot>`, a line end, the source.
+/// Such a part may be continued only from the same source, and if no power cut can have torn it: the note also names
+/// the boot during which it was written. `castree-part 1 <boot>`, a line end, the source.
 struct PartSource {
     private let store: Store
     private let name: String
@@ -27,7 +26,6 @@ struct PartSource {
         return (String(lines[1]), boot != nil && boot == String(lines[0].dropFirst(head.count)))
     }
 
-    /// Notes the source of the bytes that are written from now on.
     func note(_ source: String) throws(StoreError) {
         guard !source.utf8.contains(10), source.utf8.count < 8 * 1024 else { return try remove() }
         let boot = try store.fileSystem.systemBoot() ?? "-"
@@ -36,7 +34,6 @@ struct PartSource {
             token: "new", durably: false)
     }
 
-    /// Makes the note durable.
     func sync() throws(StoreError) {
         guard let file = try store.fileSystem.openIfPresent(staging, name, .reading) else { return }
         try store.sync(file.raw)
@@ -44,10 +41,7 @@ struct PartSource {
 
     func remove() throws(StoreError) { try store.fileSystem.removeIfPresent(staging, name) }
 
-    /// Removes a note if its part is gone.
-    ///
-    /// A part exists before its note, so no writer is in the way; one that has just begun would only
-    /// begin again.
+    /// Removes a note whose part is gone; a part is created before its note, so no running writer loses its note.
     static func removeOrphan(_ name: String, _ store: Store) throws(StoreError) {
         let staging = store.directories.staging.raw
         guard let part = part(of: name), try store.fileSystem.status(staging, part) == nil else {

@@ -1,11 +1,9 @@
 import Platform
 import Synchronization
 
-/// Stages small contents on a thread of its own, while the next ones come.
+/// Stages small contents on a second thread, because creating a file takes about as long as fetching its content.
 ///
-/// To make a file takes the system about as long as it takes to fetch, decode and hash what goes into it, so the two
-/// halves of that work overlap. Belongs to one thread; what is not yet staged is in memory, at most ``byteCountMax`` and
-/// one content more.
+/// Belongs to one thread; at most ``byteCountMax`` and one content more are in memory.
 final class WriteBehind {
     /// Contents come in bursts, as frames of packs are decoded: a burst must not wait for the disk.
     private static let byteCountMax = 4 << 20
@@ -27,13 +25,12 @@ final class WriteBehind {
             var contents: [Content] = []
             var byteCount = 0
             var isBeingWritten = false
-            /// Why the first of the contents could not be staged.
             var failure: StoreError?
         }
 
         let state = Mutex(State())
 
-        /// Takes all that waits; nothing if nothing does, and then the writer has ended.
+        /// Takes all waiting contents; if there are none, the writer ends.
         func takeAll() -> [Content] {
             state.withLock { state in
                 let taken = state.contents
@@ -47,7 +44,6 @@ final class WriteBehind {
             state.withLock { $0.byteCount -= content.bytes.count }
         }
 
-        /// Puts back what could not be staged, in front of what has come since.
         func putBack(_ contents: ArraySlice<Content>, _ failure: StoreError) {
             state.withLock { state in
                 state.contents.insert(contentsOf: contents, at: 0)
@@ -59,13 +55,10 @@ final class WriteBehind {
 
     init(_ batch: ObjectBatch) { self.batch = batch }
 
-    /// Waits for what is under way, so that the lease may end.
     deinit { endWork() }
 
     /// Takes a content whose bytes are verified.
-    ///
-    /// - Throws: why an earlier content could not be staged; this one and all that are not staged stay here, and are tried
-    ///   again with the next.
+    /// - Throws: why an earlier content could not be staged. All unstaged contents stay, and are tried with the next.
     func add(_ bytes: [UInt8], as name: String) throws(StoreError) {
         let byteCount = queue.state.withLock { state in
             state.contents.append(Content(name: name, bytes: bytes))
@@ -126,7 +119,7 @@ final class WriteBehind {
         }
     }
 
-    /// Removes the staged names of objects that the index has recorded, while the caller goes on.
+    /// Removes the staged names of recorded objects in the background.
     func dropStagedNames(_ addresses: [ObjectID]) {
         dropping?.wait()
         let batch = batch
@@ -136,7 +129,7 @@ final class WriteBehind {
         }
     }
 
-    /// Waits until no thread of this one touches the staged files any more.
+    /// Waits until no thread of this one touches the staged files any more, so that the lease may end.
     func endWork() {
         writing?.wait()
         dropping?.wait()

@@ -1,18 +1,18 @@
-// Collecting: delete what nothing references. The cost depends on the garbage, not on the store.
+// Deletes what nothing references. The cost depends on the garbage, not on the store.
 
 extension Store {
     /// Deletes what nothing references, in two phases: announce, then delete what is still garbage.
     ///
-    /// Safe beside writers: one that needs an announced object takes it back in its own transaction,
-    /// or writes it again. A repetition after a crash finishes the work. Runs on a full disk. What cannot be removed stays,
-    /// is told once (``StoreOptions``, `notice`), and all else goes.
+    /// Safe beside writers: one that needs an announced object takes it back in its own transaction, or writes it
+    /// again. A repetition after a crash finishes the work. Runs on a full disk. Files that cannot be removed stay
+    /// and are reported once (``StoreOptions``, `notice`); the others go.
     /// - Throws: `.index` while a manifest cannot be read: then the roots are in doubt.
     @discardableResult
     public func collect(
         progress: (Collected) -> Void = { _ in }
     ) throws(StoreError) -> Collected {
         try checkWritable()
-        // If it runs again, it goes on counting.
+        // A second run continues counting.
         var collected = Collected()
         return try withReserve { () throws(StoreError) -> Collected in
             try self.recoverDeadLeases()
@@ -59,10 +59,9 @@ extension Store {
         }
     }
 
-    /// How many objects are announced at once.
     private static let batch = 2048
 
-    /// - Returns: the last id looked at, or `nil` when there is no more garbage after it.
+    /// - Returns: the last id looked at, or `nil` if there is no garbage after it.
     private func collectBatch(
         after: Int64, _ unit: AllocationUnit, _ collected: inout Collected
     ) throws(StoreError) -> Int64? {
@@ -103,8 +102,7 @@ extension Store {
             try index.connection.execute(IndexSchema.cache)
             return (gone, copied)
         } syncing: { (index) throws(StoreError) in
-            // The deletions become durable together with the rows: a power cut must not leave files that nothing
-            // knows of.
+            // Deletions become durable together with the rows, so that a power cut leaves no unknown files.
             try self.syncAll(with: index)
         }
         for row in gone where row.state != .absent {
@@ -116,7 +114,6 @@ extension Store {
         return isLast ? nil : last
     }
 
-    /// Refuses to collect anything while manifests cannot be read.
     static func refuse(_ manifests: [String]) throws(StoreError) {
         guard let first = manifests.first else { return }
         throw StoreError(
@@ -125,9 +122,7 @@ extension Store {
         )
     }
 
-    /// Reads objects that were never read, before they are deleted: an index that was made again knows only their
-    /// names, and other bytes may stand there, the last copy of something else.
-    ///
+    /// Reads objects known only by name (from a rebuilt index), which may be the last copy of something else.
     /// - Returns: those that could not be kept, and so stay where they are.
     private func keepUnlessProven(
         after: Int64, through last: Int64
@@ -153,8 +148,7 @@ extension Store {
     }
 
     /// Files named by an address, directly in a directory.
-    ///
-    /// - Parameter addressOf: what a name says; `nil` if it is another's.
+    /// - Parameter addressOf: parses a name; `nil` for other files.
     func leftovers(
         in directory: Int32, _ reason: CollectionPlan.Reason,
         addressOf: (String) -> ObjectID? = { ObjectID($0) },
@@ -179,9 +173,7 @@ extension Store {
         return found.sorted { $0.address < $1.address }
     }
 
-    /// Partial objects that no version names and no writer has open.
-    ///
-    /// Removes them under their lock, so that no writer begins with one in between.
+    /// Partial objects that no version names and no writer has open, removed under their lock.
     func unwantedPartials(
         removing: Bool
     ) throws(StoreError) -> [CollectionPlan.Garbage] {
@@ -225,12 +217,10 @@ extension Store {
         return true
     }
 
-    /// Deletes what has come in part of objects that no version wants any more.
     package func dropUnwantedPartials() throws(StoreError) {
         _ = try unwantedPartials(removing: true)
     }
 
-    /// Whether a version names what a part is of, or lacks what it leads to.
     private func isAwaited(_ part: PartName) throws(StoreError) -> Bool {
         let known = try reading { (index) throws(StoreError) in try index.object(part.object) }
         guard let known, known.references > 0 else { return false }

@@ -1,22 +1,18 @@
-// What packs for buckets were made of, and nobody has used for long.
+// Cached parts of packs for buckets that are no longer used.
 
 extension Store {
-    /// For so many seconds it is kept after it was used last.
     static let packingAgeMax: Int64 = 30 * 86_400
 
-    /// What a collection would delete of it.
     func unusedPacking() throws(StoreError) -> CollectionPlan.Packing {
         var found = CollectionPlan.Packing()
-        // Only looks: also where nothing can be written.
+        // Read access suffices, also where nothing can be written.
         try eachUnusedPacking(locking: .reading) { (_, _, measure) throws(StoreError) in
             found.count(measure)
         }
         return found
     }
 
-    /// Deletes what packs were made of for buckets that this store has not published to for a month, and counts it.
-    ///
-    /// Derived: whoever publishes there again compresses once more. A place in which somebody works stays.
+    /// Deletes and counts unused caches, for buckets that this store has not published to for a month.
     func removeUnusedPacking(_ removed: inout CollectionPlan.Packing) throws(StoreError) {
         try eachUnusedPacking(locking: .changing) { (packing, name, measure) throws(StoreError) in
             try self.fileSystem.removeTree(packing, name)
@@ -24,7 +20,7 @@ extension Store {
         }
     }
 
-    /// Calls `body` with the directory, the name and the size of each such place, which stays locked meanwhile.
+    /// Calls `body` with the parent directory, name and size of each unused cache, which stays locked meanwhile.
     private func eachUnusedPacking(
         locking access: Access,
         _ body: (Int32, String, TreeMeasure) throws(StoreError) -> Void
@@ -35,7 +31,7 @@ extension Store {
         else { return }
         let bound = secondsNow() - Self.packingAgeMax
         for name in try fileSystem.names(in: packing.raw) where StoreLayout.isPackingPlace(name) {
-            // Each work makes a directory here, and removes it.
+            // Every use creates a directory here, and removes it.
             var measure = TreeMeasure()
             guard let place = try fileSystem.openIfPresent(packing.raw, name, .directory),
                 try fileSystem.status(place.raw).modifiedAt < bound * 1_000_000_000,

@@ -1,11 +1,8 @@
-// Planning a collection: what would go, and why. Nothing is changed.
+// Plans a collection without changing anything.
 
 extension Store {
-    /// Decides what to collect.
-    ///
-    /// Changes nothing. Counts what dead writers left as the collection would find it.
-    /// - Parameter names: versions to retire before it, in this order; names that are not registered
-    ///   are ignored.
+    /// Decides what to collect, including leftovers of dead writers, without changing anything.
+    /// - Parameter names: versions to retire first, in this order; names that are not registered are ignored.
     /// - Throws: `.index` while a manifest cannot be read; what reading the index throws.
     public func planCollection(
         retiring names: [String] = []
@@ -29,7 +26,7 @@ extension Store {
         for index in plan.objects.indices {
             let garbage = plan.objects[index]
             plan.objects[index].diskByteCount = unit.diskBytes(garbage.byteCount)
-            // With a version that is retired first, its executable copies go, too.
+            // Retiring a version removes its executable copies first.
             if case .retiring = garbage.reason { continue }
             let copy = try objects.status(garbage.address, executable: true)
             plan.objects[index].diskByteCount += (copy?.blocks ?? 0) * 512
@@ -38,12 +35,11 @@ extension Store {
         return plan
     }
 
-    /// What retiring versions one after the other would free: for each, the bytes of its objects that
-    /// by then no other version names; 0 for names that are not registered.
+    /// For each version, the bytes of its objects that no other version names once those before it are retired.
     ///
-    /// The cost is what these versions name.
-    /// - Returns: these bytes in the order of `names`, and those of all objects on disk that versions
-    ///   name now.
+    /// Costs what these versions name.
+    /// - Returns: these bytes in the order of `names`, 0 for unregistered ones, and those of all objects on disk that
+    ///   versions name now.
     package func bytesFreed(
         retiring names: [String]
     ) throws(StoreError) -> (freed: [Int64], total: Int64) {
@@ -57,9 +53,7 @@ extension Store {
         }
     }
 
-    /// What retiring versions together would free: the objects on disk that no other version names.
-    ///
-    /// The cost is what these versions name.
+    /// The objects on disk that no version names once the given ones are retired; costs what these versions name.
     /// - Returns: the rows of the versions, newest first, the objects that would be freed, and their bytes.
     /// - Throws: `.noVersion` for a name that is not registered.
     package func freed(
@@ -84,8 +78,7 @@ extension Store {
         }
     }
 
-    /// What will be garbage once the collection has recovered what dead writers left: recovers it in
-    /// a transaction that it takes back.
+    /// The garbage that a collection finds after recovering dead writers' leftovers, which is tried and rolled back.
     private func garbage(
         afterRecording unrecorded: [StoredObject], _ retiring: [String]
     ) throws(StoreError) -> [CollectionPlan.Garbage] {
@@ -113,12 +106,12 @@ extension Store {
 }
 
 extension StoreError.Code {
-    /// Ends a transaction that was only for looking; never leaves this file.
+    /// Rolls back a transaction that was only for looking; never leaves this file.
     fileprivate static let takenBack = Self("takenBack")
 }
 
 extension IndexTransaction {
-    /// The objects on disk that no version names, and those that none would name after the retiring.
+    /// The objects on disk that no version names, or none would name after the retiring.
     fileprivate func presentGarbage(
         _ retiring: [String]
     ) throws(StoreError) -> [CollectionPlan.Garbage] {
@@ -140,7 +133,6 @@ extension IndexTransaction {
         return found
     }
 
-    /// The ids of those `names` that are registered, and their positions in it.
     fileprivate func ids(of names: [String]) throws(StoreError) -> [(id: Int64, position: Int)] {
         var known: [(id: Int64, position: Int)] = []
         for (position, name) in names.enumerated() {

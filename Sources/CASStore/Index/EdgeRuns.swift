@@ -1,16 +1,14 @@
 /// The ids that a version names, as runs of neighbours.
 ///
-/// Objects of one import get neighbouring ids, so a version is a few runs and costs a few bytes; the
-/// index updates a run with one statement. Stored as pairs of variable-length integers: the gap from
-/// the end of the run before, and the length.
+/// Objects of one import get neighbouring ids, so a version costs a few bytes and a statement for each run. Stored as
+/// pairs of variable-length integers: the gap from the end of the run before, and the length.
 struct EdgeRuns: Sendable, Equatable {
     /// Ascending, not touching each other.
     private(set) var runs: [ClosedRange<Int64>] = []
 
-    /// The error for stored runs that cannot be read.
     static let damage = StoreError(.index, "the index holds damaged references")
 
-    /// Groups ids in any order; duplicates count once.
+    /// - Parameter ids: in any order; duplicates count once.
     init(_ ids: [Int64]) {
         for id in ids.sorted() { append(id...id) }
     }
@@ -24,20 +22,18 @@ struct EdgeRuns: Sendable, Equatable {
         }
     }
 
-    /// Reads the stored form; `nil` if it is damaged.
+    /// Decodes the stored form; `nil` if it is damaged.
     init?(_ bytes: UnsafeRawBufferPointer) {
         var reading = Reading(bytes)
         while let run = reading.next() { runs.append(run) }
         if reading.isDamaged { return nil }
     }
 
-    /// Reads the runs of the stored form one by one, so that a look at the edges of all versions keeps none in
-    /// memory.
+    /// Decodes runs one by one, so that a scan of all versions' edges keeps none in memory.
     struct Reading {
         private let bytes: UnsafeRawBufferPointer
         private var position = 0
         private var end: Int64 = 0
-        /// Whether the bytes are not a stored form.
         private(set) var isDamaged = false
 
         init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
@@ -74,7 +70,6 @@ struct EdgeRuns: Sendable, Equatable {
         }
     }
 
-    /// The stored form.
     var encoded: [UInt8] {
         var bytes: [UInt8] = []
         var end: Int64 = 0
@@ -94,18 +89,16 @@ struct EdgeRuns: Sendable, Equatable {
         return bytes
     }
 
-    /// Whether an id is among them.
     func contains(_ id: Int64) -> Bool {
         let place = runs.firstPosition { $0.upperBound < id }
         return place < runs.count && runs[place].contains(id)
     }
 
-    /// How many ids there are.
     var count: Int64 { runs.reduce(0) { $0 + ($1.upperBound - $1.lowerBound + 1) } }
 }
 
 extension Statement {
-    /// Calls `body` with every row of the objects with these ids: the statement selects those from `?1` through `?2`.
+    /// Calls `body` with every row of the objects with these ids; the statement selects ids `?1` through `?2`.
     func forEachRow(
         in edges: EdgeRuns, _ body: (Statement) throws(StoreError) -> Void
     ) throws(StoreError) {

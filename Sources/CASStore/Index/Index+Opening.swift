@@ -1,6 +1,6 @@
 extension Index {
     /// The connection to the file that is now at the path.
-    /// - Parameter writing: whether this transaction keeps others from writing.
+    /// - Parameter writing: whether this transaction excludes other writers.
     func openIfNeeded(writing: Bool) throws(StoreError) -> Connection {
         let root = directories.root.raw
         guard let status = try fileSystem.status(root, StoreLayout.index) else {
@@ -32,7 +32,6 @@ extension Index {
         return opened
     }
 
-    /// Opens the file that is at the path, or makes it.
     func connect(_ mode: Connection.Mode) throws(StoreError) -> Connection {
         try Connection(
             path: path, in: directories.root.raw, of: fileSystem, mode: mode, options)
@@ -45,8 +44,7 @@ extension Index {
         isReconciled = false
     }
 
-    /// Whether what was seen of the index is still so while nobody writes: then it is not a writer's
-    /// unfinished work.
+    /// Whether an observation of the index still holds while no one writes, and so is not a change in progress.
     private func isAbandoned(
         writing: Bool, _ isSeen: () throws(StoreError) -> Bool
     ) throws(StoreError) -> Bool {
@@ -56,14 +54,10 @@ extension Index {
         return try isSeen()
     }
 
-    /// The error for what a power cut or a kill leaves in the middle of a change.
-    ///
-    /// SQLite would trust a leftover journal and a half-written page.
+    /// A power cut or a kill interrupted a change; SQLite would trust its leftover journal and half-written page.
     static let cutShort = StoreError(.index, "a change of the index was cut short")
 
-    /// Whether a transaction was announced but not settled.
-    ///
-    /// A killed process leaves the same as a power cut, and nothing tells them apart.
+    /// Whether a transaction was announced but not settled, as after a power cut or a kill.
     func mayBeTorn() throws(StoreError) -> Bool {
         // In this order: a writer announces first, and settles last.
         let journal = try fileSystem.status(directories.root.raw, StoreLayout.index + "-journal")
@@ -93,8 +87,7 @@ extension Index {
         }
     }
 
-    // If the file is not as the stamp says, somebody else wrote to it or put another in its place:
-    // whatever it says, it may be about another time.
+    // If the file disagrees with the stamp, it was written to or replaced from outside and may describe another time.
     private func checkFile(_ connection: Connection, writing: Bool) throws(StoreError) {
         guard try problem(of: connection) != nil else { return }
         // Or another process committed between the looks at the file and at the stamp.
@@ -111,7 +104,6 @@ extension Index {
         throw StoreError(.index, found)
     }
 
-    /// What is wrong with the file as a whole; perhaps it is only that somebody writes now.
     private func problem(of connection: Connection) throws(StoreError) -> String? {
         let pages = try pragma("page_count", connection)
         let pageSize = try pragma("page_size", connection)
@@ -122,7 +114,7 @@ extension Index {
         guard let stamp = try readStamp() else {
             return "the stamp that must match the index is missing"
         }
-        // Under another name it is that of a copy of the store (cp -al), too, and what one counts the other would believe.
+        // A second name is that of a copy of the store (cp -al): each would trust what the other counts.
         if stamp.byteCount == status.byteCount, stamp.changedAt == status.changedAt,
             status.linkCount < 2
         {
@@ -131,11 +123,8 @@ extension Index {
         return "the index was copied or changed by another program"
     }
 
-    /// What SQLite's integrity check says about the file; `nil` if it finds nothing.
-    ///
-    /// - Parameter quickly: look at every page, but do not look every row up in every index
-    ///   (sqlite.org/pragma.html, quick_check): a caller that reads all rows by their index finds out
-    ///   itself.
+    /// The result of SQLite's integrity check; `nil` if it finds nothing.
+    /// - Parameter quickly: skip looking every row up in every index (sqlite.org/pragma.html, quick_check).
     func integrityProblem(
         _ connection: Connection, quickly: Bool = false
     ) throws(StoreError) -> String? {

@@ -1,7 +1,7 @@
-// The index is derived: its file can be thrown away and made again.
+// The index is derived: its file can be deleted and made again.
 
 extension Index {
-    /// Throws the index file away and makes it again from the objects and manifests.
+    /// Deletes the index file and makes it again from the objects and manifests.
     func rebuild(because reason: String) throws(StoreError) {
         let seen = (inode: openInode, epoch: lastStamp?.stamp.epoch)
         close()
@@ -9,8 +9,7 @@ extension Index {
         defer { locks.unlock() }
         let root = directories.root.raw
         let now = try fileSystem.status(root, StoreLayout.index)?.inode ?? 0
-        // Another process has rebuilt it while we waited for the lock; the new file may have the old one's
-        // inode number.
+        // Another process rebuilt it while we waited for the lock, perhaps with the old file's inode number.
         if now != 0, now != seen.inode { return }
         if now != 0, try isMadeSince(seen.epoch) { return }
         // A torn index is what a power cut or a kill leaves; it is not damage.
@@ -25,7 +24,7 @@ extension Index {
                 + counted(versions, "manifest"))
     }
 
-    /// Makes room for a derived file; somebody's directory there goes to quarantine with all that it holds.
+    /// Removes a derived file; a directory in its place goes to quarantine with its content.
     private func clear(_ name: String) throws(StoreError) {
         let root = directories.root.raw
         guard try fileSystem.status(root, name)?.kind == .directory else {
@@ -45,7 +44,7 @@ extension Index {
         "\(number) \(noun)\(number == 1 ? "" : "s")"
     }
 
-    /// Makes the index file of a store; the caller holds the lock for rebuilding.
+    /// Creates the index file of a store; the caller holds the lock for rebuilding.
     @discardableResult
     func create() throws(StoreError) -> (objects: Int, versions: Int) {
         epoch = try randomToken()
@@ -76,7 +75,6 @@ extension Index {
         "\(status.inode):\(status.byteCount):\(status.modifiedAt):\(status.changedAt)"
     }
 
-    /// The manifest files by version name, sorted.
     func manifestFiles() throws(StoreError) -> [(name: String, status: FileStatus)] {
         var files: [(name: String, status: FileStatus)] = []
         let directory = directories.manifests.raw
@@ -98,7 +96,7 @@ extension Index {
         return try manifests.registration(of: name, from: file, fileSystem)
     }
 
-    // Reading from objects and manifests, for when the disk lets nobody use the index file.
+    // Reading from objects and manifests, for a disk on which the index file cannot be used.
 
     /// What an index in memory was made from, and the file that could not be used.
     struct MemoryBasis: Equatable {
@@ -106,7 +104,6 @@ extension Index {
         var manifests: FileStatus
     }
 
-    /// What the disk shows now.
     func basis() throws(StoreError) -> MemoryBasis {
         let root = directories.root.raw
         return MemoryBasis(

@@ -1,4 +1,4 @@
-// The index and its stamp: what it must agree with to be believed.
+// The stamp with which the index must agree to be trusted.
 
 extension Index {
     private static let stampByteCount = 256
@@ -13,11 +13,11 @@ extension Index {
                 bytes = try fileSystem.contents(
                     directories.root.raw, StoreLayout.stamp, limit: 4096)
             } catch {
-                // On a bad sector, too, there is no stamp: the index is made again, with another one.
+                // A bad sector means no stamp either: the index is rebuilt, with a new one.
                 guard error.isUnreadable else { throw error }
                 continue
             }
-            // Every transaction looks at it; it has seldom changed.
+            // Every transaction reads it; it has seldom changed.
             if let lastStamp, lastStamp.bytes == bytes { return lastStamp.stamp }
             if let stamp = IndexStamp(bytes) {
                 lastStamp = (bytes, stamp)
@@ -28,10 +28,8 @@ extension Index {
     }
 
     /// Compares the index with the stamp, inside a transaction; returns the generation.
-    ///
-    /// - Parameter writing: whether this transaction keeps others from writing.
-    /// - Throws: `.index` if the index is older than the stamp, or if another process was killed while it
-    ///   changed the index: then what this process has open is torn.
+    /// - Parameter writing: whether this transaction excludes other writers.
+    /// - Throws: `.index` if the index is outdated, or torn because another process was killed while changing it.
     func checkStamp(_ connection: Connection, writing: Bool) throws(StoreError) -> Int64 {
         let (generation, stamp) = try stampedGeneration(connection)
         guard stamp.settled != stamp.pending else { return generation }
@@ -64,19 +62,17 @@ extension Index {
         return (row.integer(1), stamp)
     }
 
-    /// Announces a transaction, before it changes a page: from here on a power cut may tear the index.
+    /// Announces a transaction before it changes a page: from here on a power cut may tear the index.
     /// - Parameter durably: otherwise the caller makes it durable before the first page is changed.
     func announce(_ generation: Int64, durably: Bool = true) throws(StoreError) {
         try writeStamp(settled: generation - 1, pending: generation, durably: durably)
     }
 
-    /// Counts the transaction in the index.
     func count(_ generation: Int64, _ connection: Connection) throws(StoreError) {
         try connection.statement("UPDATE meta SET value = ? WHERE key = 'generation'")
             .bind(1, generation).run()
     }
 
-    /// Makes what was committed durable.
     func sync(_ connection: Connection) throws(StoreError) {
         guard options.isDurable else { return }
         try syncFile(connection)
@@ -88,21 +84,18 @@ extension Index {
         }
     }
 
-    /// Makes an index durable together with all that it counted: some of that may be the work of a killed
-    /// process, which was never synced.
+    /// Makes an index durable together with all that it counted, which may include unsynced work of a killed process.
     func syncAll(_ connection: Connection) throws(StoreError) {
         guard options.isDurable else { return }
         if try !fileSystem.syncAll(directories.root.raw) { try syncFile(connection) }
     }
 
-    /// Says that the transaction is durable.
-    ///
-    /// Not synced: if a power cut loses it, the index is in doubt and is made again.
+    /// Records that the transaction is durable; not synced, because losing it only makes the index be rebuilt.
     func settle(_ generation: Int64) throws(StoreError) {
         try writeStamp(settled: generation, pending: generation, durably: false)
     }
 
-    /// Says that the transaction did not happen.
+    /// Records that the transaction did not happen.
     func withdraw(_ generation: Int64, _ connection: Connection) throws(StoreError) {
         guard try stampedGeneration(connection).generation == generation - 1 else { return }
         try sync(connection)
@@ -115,8 +108,8 @@ extension Index {
         let root = directories.root.raw
         var status = try fileSystem.status(root, StoreLayout.index)
         if let mode = status?.mode, mode & 0o077 != 0 {
-            // SQLite locks the file itself: whoever may read it can stop everybody. An older castree let all read. If this
-            // process may not close it, its owner's next command does.
+            // SQLite locks the file itself, so any process that may read it can block all others. An older castree
+            // let all read. If this process may not close it, its owner's next command does.
             try? fileSystem.setMode(root, StoreLayout.index, 0o600)
             status = try fileSystem.status(root, StoreLayout.index)
         }
@@ -133,10 +126,10 @@ extension Index {
         if durably, options.isDurable { try fileSystem.sync(file.raw) }
     }
 
-    /// Says that an index is being made, before there is a file of it; or that it was made, and is durable.
+    /// Records that an index is being made, before its file exists, or that it was made and is durable.
     func writeFirstStamp(isMade: Bool) throws(StoreError) {
-        // It is overwritten in place: of a longer file, the rest would stay behind the stamp, and so would a bad sector; one
-        // that a copy of the store shares (cp -al) would speak of both.
+        // It is overwritten in place. A longer file or a bad sector would leave remains behind the stamp; a file
+        // shared with a copy of the store (cp -al) would describe both.
         let (there, isReadable) = try (
             fileSystem.status(directories.root.raw, StoreLayout.stamp), readStamp() != nil
         )
@@ -151,15 +144,14 @@ extension Index {
     }
 }
 
-/// What an index must agree with to be believed; kept in the file `stamp` beside it.
+/// The state that an index must agree with to be trusted, kept in the file `stamp` beside it.
 ///
-/// A SQLite file that is replaced by yesterday's copy is a sound database that lies. So every write
-/// transaction counts up `generation` inside the index and here: `pending`, durably, before its first
-/// page, `settled` when all is durable. Between the two a power cut or a kill may tear the index, so
-/// a process that finds them different while nobody writes does not believe the index, not even one
-/// that it already has open. An index whose generation is neither is older than the truth. A newer
-/// one is believed: without syncs a power cut may lose the stamp alone. `epoch` names one index file;
-/// size and change time (ctime) reveal that another program wrote to it.
+/// A SQLite file that is replaced by yesterday's copy is an intact database with wrong answers. So every write
+/// transaction counts up `generation` inside the index and here: `pending`, durably, before its first page, and
+/// `settled` when all is durable. Between the two a power cut or a kill may tear the index. A process that finds them
+/// different while no one writes therefore does not trust the index, not even one that it already has open. An index
+/// whose generation is neither is outdated. A newer one is trusted: without syncs a power cut may lose the stamp
+/// alone. `epoch` names one index file; size and change time (ctime) reveal that another program wrote to it.
 ///
 /// One line of text, then its XXH3-128: a torn stamp is no stamp, and no stamp means a rebuild.
 struct IndexStamp: Equatable, Sendable {
@@ -170,7 +162,6 @@ struct IndexStamp: Equatable, Sendable {
     var byteCount: Int64
     var changedAt: Int64
 
-    /// The file's bytes.
     var encoded: [UInt8] {
         let line = "castree-stamp 1 \(epoch) \(settled) \(pending) \(byteCount) \(changedAt)\n"
         let sum = Array(line.utf8).withUnsafeBytes { bytes in
@@ -179,7 +170,6 @@ struct IndexStamp: Equatable, Sendable {
         return Array((line + sum + "\n").utf8)
     }
 
-    /// Whether an index of this epoch and generation is as new as the truth.
     func agrees(epoch: String, generation: Int64) -> Bool {
         epoch == self.epoch
             && (generation == settled || generation == pending || generation > pending)
@@ -187,7 +177,7 @@ struct IndexStamp: Equatable, Sendable {
 }
 
 extension IndexStamp {
-    /// Reads the file's bytes; `nil` if they are not a whole stamp.
+    /// Decodes the file's bytes; `nil` if they are not a whole stamp.
     init?(_ bytes: [UInt8]) {
         let lines = String(decoding: bytes, as: UTF8.self).split(
             separator: "\n", omittingEmptySubsequences: false)

@@ -1,10 +1,9 @@
-/// Who names what, how big it is, and what nothing names: the derived index in SQLite.
+/// The derived index in SQLite: which version names which objects, their sizes, and what nothing names.
 ///
-/// SQL is in this folder; queries that only Usage/ or Checking/ needs are there. Every use is one
-/// transaction, given as a closure that cannot suspend. A transaction holds a shared lock on
-/// `leases/.index`; a rebuild holds it alone, so the file is never replaced under a running
-/// transaction, and each transaction first looks whether the file at the path is still the one it has
-/// open. Writers queue on `leases/.writer`.
+/// SQL is in this folder; queries that only Usage/ or Checking/ needs are there. Every use is one transaction, given
+/// as a closure that cannot suspend. A transaction holds a shared lock on `leases/.index` and first checks whether
+/// the file at the path is still the one it has open; a rebuild holds the lock alone, so the file is never replaced
+/// under a running transaction. Writers queue on `leases/.writer`.
 ///
 /// `@unchecked Sendable`: `Store` calls it under a mutex only.
 package final class Index: @unchecked Sendable {
@@ -18,17 +17,14 @@ package final class Index: @unchecked Sendable {
     /// The inode that `connection` has open; 0 for none.
     var openInode: UInt64 = 0
     var epoch = ""
-    /// What the disk showed when the index in memory was made, which reads use when the disk does not let
-    /// them use the file; `nil` while the file is used.
+    /// The state of the disk when the index in memory was made; `nil` while the file can be used.
     var memoryBasis: MemoryBasis?
     var isInMemory: Bool { memoryBasis != nil }
-    /// Why the index was made again after this store was opened, if it was damaged or stale.
+    /// Why the index was rebuilt after this store was opened, if it was damaged or stale.
     var damage: (reason: String, isRepaired: Bool)?
-    /// Why the file could not be used, as it was said last.
     private var saidUnusable: String?
     /// Whether the manifests have been compared with the index since it was opened.
     var isReconciled = false
-    /// The stamp as it was last read, and its bytes.
     var lastStamp: (bytes: [UInt8], stamp: IndexStamp)?
     let locks: IndexLocks
 
@@ -49,8 +45,8 @@ package final class Index: @unchecked Sendable {
 
     /// Reads in one transaction: all queries see one state.
     ///
-    /// If the disk is read-only or full, the answer comes from an index in memory, made from the objects
-    /// and manifests; it serves until one of them, or the file, changes.
+    /// If the disk is read-only or full, the answer comes from an index in memory, made from the objects and
+    /// manifests; it serves until one of them, or the file, changes.
     func read<R>(_ body: (IndexTransaction) throws(StoreError) -> R) throws(StoreError) -> R {
         if let memoryBasis, try self.basis() != memoryBasis { close() }
         do throws(StoreError) {
@@ -58,7 +54,7 @@ package final class Index: @unchecked Sendable {
         } catch {
             let isUnwritable = [.readOnly, .outOfSpace].contains(error.code)
             guard error.saysIndexIsUnreachable || isUnwritable, !isInMemory else { throw error }
-            // A check comes here twice.
+            // A check gets here twice.
             if saidUnusable != error.message {
                 saidUnusable = error.message
                 options.notice(
@@ -74,23 +70,22 @@ package final class Index: @unchecked Sendable {
     ///
     /// `body` may run again: a damaged index is rebuilt and the work repeated.
     /// - Parameters:
-    ///   - rows: how many rows it may change at most, if known: a small journal is kept in memory.
-    ///   - preparing: makes durable what the transaction relies on, in one step for the whole file system:
-    ///     that covers the announcement of the change, which then needs no sync of its own. Called before
-    ///     the first change, while nobody else writes; it must not use the index.
-    ///   - syncing: makes durable the index and whatever else belongs to the transaction, perhaps in one
-    ///     step. A power cut during it leaves an index that is in doubt, so the order is free.
+    ///   - rows: the most rows it may change, if known: a small journal is kept in memory.
+    ///   - preparing: makes durable what the transaction relies on, in one step for the whole file system; that
+    ///     covers the announcement of the change, which then needs no sync of its own. Called before the first
+    ///     change, while no one else writes; it must not use the index.
+    ///   - syncing: makes the index durable and whatever else belongs to the transaction, perhaps in one step. A
+    ///     power cut during it leaves an index that is in doubt, so the order is free.
     func write<R>(
         rows: Int? = nil, preparing: (() throws(StoreError) -> Void)? = nil,
         _ body: (IndexTransaction) throws(StoreError) -> R,
         syncing: ((IndexTransaction) throws(StoreError) -> Void)? = nil
     ) throws(StoreError) -> R {
-        // The disk could not be used once; perhaps it can now.
+        // The disk failed once; it may work now.
         if isInMemory { close() }
         return try perform(Change(rows: rows, preparing: preparing, syncing: syncing), body)
     }
 
-    /// The arguments of ``write(rows:preparing:_:syncing:)``.
     private struct Change {
         var rows: Int?
         var preparing: (() throws(StoreError) -> Void)?
@@ -169,8 +164,7 @@ package final class Index: @unchecked Sendable {
             if let announced { try settle(announced) }
             return result
         } catch {
-            // Rolled back: the index is as it was. If even that is uncertain, the stamp goes on saying that
-            // the index is in doubt; report the first error.
+            // Rolled back. If even that is uncertain, the stamp leaves the index in doubt. Report the first error.
             if let announced, connection.isWhole { try? withdraw(announced, connection) }
             // SQLite may have opened the file for reading only, and the disk may take writes later.
             if error.code == .readOnly || error.code == .permission { close() }
@@ -178,11 +172,9 @@ package final class Index: @unchecked Sendable {
         }
     }
 
-    /// Whether the journal of the running or last transaction is kept on disk.
     private var journalIsOnDisk: Bool { connection?.journalIsOnDisk == true }
 
-    /// Keeps the journal in memory if it stays small: no larger than the index, and no larger than two
-    /// pages for each row, of the table and of its index.
+    /// Keeps a small journal in memory: at most the index's size, and two pages a row, of the table and of its index.
     private func chooseJournal(rows: Int?, _ connection: Connection) throws(StoreError) {
         let status = try fileSystem.status(directories.root.raw, StoreLayout.index)
         let size = status?.byteCount ?? 0

@@ -1,12 +1,9 @@
-/// The locks between transactions and rebuilds of the index, across processes (flock(2)).
+/// The locks between transactions and rebuilds of the index, across processes (flock(2)); for one thread at a time.
 ///
-/// A transaction holds `leases/.index` shared, one that writes `leases/.writer` as well, alone; a rebuild
-/// holds both alone. Taken in this order. On a read-only disk, where nobody writes or rebuilds, nothing is
-/// locked if the files cannot be opened; anywhere else that is an error.
-///
-/// For use by one thread at a time, like ``Index``.
+/// A transaction holds `leases/.index` shared, and to write also `leases/.writer` exclusively; a rebuild holds both
+/// exclusively. They are taken in this order. On a read-only disk, files that cannot be opened are not locked;
+/// anywhere else that is an error.
 final class IndexLocks {
-    /// What a lock excludes.
     enum Mode { case reading, writing, rebuilding }
 
     private let fileSystem: any FileSystem
@@ -31,7 +28,7 @@ final class IndexLocks {
         self.options = options
     }
 
-    /// Waits until nobody is in the way.
+    /// Waits for conflicting holders.
     /// - Throws: `.locked` after a while; `.interrupted`.
     func lock(_ mode: Mode) throws(StoreError) {
         guard let files = try opened(mode) else { return }
@@ -47,7 +44,6 @@ final class IndexLocks {
         }
     }
 
-    /// Ends what ``lock(_:)`` began.
     func unlock() {
         guard let files else { return }
         fileSystem.unlock(files.writer.raw)
@@ -56,7 +52,7 @@ final class IndexLocks {
 
     /// Keeps write transactions from beginning, once none runs; the caller has locked for reading.
     ///
-    /// Readers that ask this share the lock, so that none takes another for a writer.
+    /// The lock is shared, so that readers do not take each other for writers.
     /// - Returns: false if a writer runs, and this did not wait for it.
     func excludeWriters(waiting: Bool) throws(StoreError) -> Bool {
         guard let files else { return true }
@@ -67,20 +63,18 @@ final class IndexLocks {
         return try fileSystem.lock(files.writer.raw, exclusive: false)
     }
 
-    /// Ends what ``excludeWriters(waiting:)`` began.
     func admitWriters() {
         guard let files else { return }
         fileSystem.unlock(files.writer.raw)
     }
 
-    /// Whether somebody else's write transaction runs now; the caller has locked for reading.
+    /// Whether another process's write transaction runs now; the caller has locked for reading.
     func isSomebodyWriting() throws(StoreError) -> Bool {
         guard try excludeWriters(waiting: false) else { return true }
         admitWriters()
         return false
     }
 
-    /// Returns when every write transaction that runs now has ended.
     func waitForWriters() throws(StoreError) {
         try lock(.writing)
         unlock()
@@ -104,8 +98,7 @@ final class IndexLocks {
         return files
     }
 
-    /// Whether the files cannot be opened because the disk is read-only; to another user the system
-    /// reports the missing right first.
+    /// Whether the files cannot be opened because the disk is read-only, where another user gets EACCES instead.
     private func isReadOnly(_ error: StoreError) throws(StoreError) -> Bool {
         if error.code == .readOnly { return true }
         guard error.code == .permission else { return false }

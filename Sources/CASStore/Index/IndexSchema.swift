@@ -35,10 +35,7 @@
 ///             id of the objects that were forgotten), trimmed_to (where trimming stat_cache ended)
 /// ```
 enum IndexSchema {
-    /// Kept in `PRAGMA user_version`.
-    ///
-    /// An index of another version is rebuilt: it is derived, so a migration that computes anything
-    /// would only be a slower way to the same rows.
+    /// The schema version in `PRAGMA user_version`; an index of another version is rebuilt instead of migrated.
     static let version: Int64 = 5
 
     /// Marks the file as ours (`PRAGMA application_id`): "cast".
@@ -46,12 +43,11 @@ enum IndexSchema {
 
     /// Settings of every connection.
     ///
-    /// A rollback journal needs no shared memory, so a full disk cannot kill the process (SIGBUS). It is
-    /// kept in memory (sqlite.org/pragma.html#pragma_journal_mode) as long as it stays small: it undoes the
-    /// transaction of a process that gives up, and after a kill or a power cut nobody needs it, because the
-    /// stamp says that the index may be torn. That saves three writes a page, and needs no room on the
-    /// disk. SQLite syncs nothing: `Index` makes a transaction durable, with two syncs where SQLite needs
-    /// five.
+    /// A rollback journal needs no shared memory, so a full disk cannot kill the process (SIGBUS). It is kept in
+    /// memory (sqlite.org/pragma.html#pragma_journal_mode) as long as it stays small, which saves three writes a page
+    /// and room on the disk. It undoes the transaction of a process that gives up; after a kill or a power cut it is
+    /// not needed, because the stamp says that the index may be torn. SQLite syncs nothing: `Index` makes a
+    /// transaction durable, with two syncs where SQLite needs five.
     static let settings = """
         PRAGMA journal_mode = MEMORY;
         PRAGMA synchronous = OFF;
@@ -61,14 +57,11 @@ enum IndexSchema {
         PRAGMA cell_size_check = ON;
         """
 
-    /// How many bytes of changed pages a journal may keep in memory.
     static let journalMemory: Int64 = 32 << 20
 
-    /// The page cache while an index is made: its pages come in the order of addresses, that is, in no
-    /// order.
+    /// The page cache while an index is made: its pages come in the order of addresses, which is effectively random.
     static let cacheWhileMaking = "PRAGMA cache_size = -24576"
-    /// The page cache while a collection runs: in a large index each piece of garbage has its own pages,
-    /// which are read several times.
+    /// The page cache while a collection runs, which reads the pages of each piece of garbage several times.
     static let cacheWhileCollecting = "PRAGMA cache_size = -2048"
     /// The page cache otherwise; as in `settings`.
     static let cache = "PRAGMA cache_size = -384"

@@ -1,16 +1,13 @@
-// Garbage and where it comes from: what retired versions have left, and what others would leave.
+// Garbage and its origins: what retired versions have left, and what others would leave.
 
-/// A version that was retired, as its garbage remembers it.
 package struct RetiredVersion: Sendable, Hashable {
     package let name: String
-    /// When it was retired, in seconds since 1970; for people.
+    /// In seconds since 1970; for people.
     package let retiredAt: Int64
 }
 
 extension IndexTransaction {
-    /// Notes which version alone named the objects that its removal leaves.
-    ///
-    /// For people only: no decision depends on it.
+    /// Records the objects that only this version named, before it is removed; for people only.
     func noteGarbage(of name: String, _ edges: EdgeRuns, at time: Int64) throws(StoreError) {
         var orphans: [Int64] = []
         let rows = try statement(
@@ -23,14 +20,14 @@ extension IndexTransaction {
         .bind(1, name).bind(2, time).bind(3, EdgeRuns(orphans).encoded).run()
     }
 
-    /// Forgets where garbage came from, when there is none any more.
+    /// Forgets the origins of garbage once there is none.
     func forgetGarbageOrigins() throws(StoreError) {
         let rest = try statement("SELECT 1 FROM object WHERE refs = 0 LIMIT 1").firstInteger()
         guard rest == nil else { return }
         try statement("DELETE FROM retired").run()
     }
 
-    /// The retired versions that have left something, the oldest first.
+    /// The retired versions that have left something, oldest first.
     func garbageOrigins() throws(StoreError) -> [(origin: RetiredVersion, edges: EdgeRuns)] {
         var result: [(origin: RetiredVersion, edges: EdgeRuns)] = []
         let rows = try statement(
@@ -48,7 +45,7 @@ extension IndexTransaction {
     func forEachGarbage(
         _ body: (ObjectRow, RetiredVersion?) throws(StoreError) -> Void
     ) throws(StoreError) {
-        // The latest first: if two versions left an object, it was last the later one's.
+        // Latest first: if two versions left an object, the later one was its last user.
         let origins = try garbageOrigins().reversed()
         var after: Int64 = 0
         while true {
@@ -61,15 +58,11 @@ extension IndexTransaction {
         }
     }
 
-    /// How many ids ``orphans(retiring:_:_:)`` counts at once: 6 MiB of counters, however many objects
-    /// the store holds.
+    /// How many ids ``orphans(retiring:_:_:)`` counts at once, in 6 MiB of counters.
     private static var orphanWindow: Int64 { 1 << 20 }
 
     /// The objects on disk that nothing would name if versions were retired one after the other.
-    ///
-    /// The cost is what these versions name, and memory for a part of the ids.
-    /// - Parameter found: called with the object and the position of the version that was the last to
-    ///   name it.
+    /// - Parameter found: called with the object and the position of the version that was the last to name it.
     func orphans(
         retiring versions: [Int64],
         _ found: (ObjectID, Int64, Int) -> Void
@@ -129,7 +122,6 @@ extension IndexTransaction {
         }
     }
 
-    /// The bytes of the objects on disk that versions name.
     func referencedBytes() throws(StoreError) -> Int64 {
         try statement("SELECT coalesce(sum(bytes), 0) FROM object WHERE refs > 0 AND state = 1")
             .firstInteger() ?? 0

@@ -1,14 +1,12 @@
 // Objects as rows: what is on disk, and what nothing names.
 
-/// An object as the index knows it.
 struct ObjectRow: Sendable, Hashable {
     let id: Int64
     let address: ObjectID
     let byteCount: Int64
     let fingerprint: Fingerprint?
-    /// `nil` if the row has a value that is no state.
+    /// `nil` if the row has an invalid value.
     let state: ObjectState?
-    /// How many versions name it.
     let references: Int64
 
     var isPresent: Bool { state == .present }
@@ -33,13 +31,13 @@ extension IndexTransaction {
         try statement(Self.objectByAddress).bind(1, address).first(objectRow) ?? nil
     }
 
-    /// Whether a version names an object of a size, wherever it is; looks at every object.
+    /// Whether a version names an object of a size, on disk or not; scans all objects.
     func namesObject(of byteCount: Int64) throws(StoreError) -> Bool {
         try statement("SELECT 1 FROM object WHERE refs > 0 AND bytes = ? LIMIT 1")
             .bind(1, byteCount).step()
     }
 
-    /// The addresses of the objects on disk from one to another, sorted; no more than `limit`.
+    /// Up to `limit` addresses of objects on disk in a range, sorted.
     func present(
         from first: [UInt8], through last: [UInt8], limit: Int
     ) throws(StoreError) -> [ObjectID] {
@@ -54,8 +52,7 @@ extension IndexTransaction {
 
     /// The objects whose address begins with a byte from `first` through `last`: by that byte, sorted.
     ///
-    /// They are read by the index of addresses: a row to which that index does not lead is missed
-    /// here, so the caller finds that its object is unknown.
+    /// Read by the index of addresses, so a row to which that index does not lead is missing here.
     func objects(from first: UInt8, through last: UInt8) throws(StoreError) -> [[ObjectRow]] {
         var rows = [[ObjectRow]](repeating: [], count: Int(last - first) + 1)
         let found = try statement(
@@ -71,14 +68,12 @@ extension IndexTransaction {
         return rows
     }
 
-    /// The largest id: about how many objects there are.
+    /// The largest id, an estimate of the number of objects.
     func lastObjectID() throws(StoreError) -> Int {
         Int(try statement("SELECT coalesce(max(id), 0) FROM object").firstInteger() ?? 0)
     }
 
-    /// Notes that an object is on disk, verified and durable.
-    ///
-    /// Inserts it, named by nothing, if the index does not know it.
+    /// Records that an object is on disk, verified and durable; an unknown one is inserted without references.
     func setPresent(_ object: StoredObject) throws(StoreError) {
         let known = try self.object(object.address)
         guard let known else {
@@ -111,19 +106,18 @@ extension IndexTransaction {
         .bind(1, change).bind(2, object.id).run()
     }
 
-    /// Records a fingerprint that a full check has computed.
     func setFingerprint(_ fingerprint: Fingerprint, of address: ObjectID) throws(StoreError) {
         try statement("UPDATE object SET fingerprint = ? WHERE address = ?")
             .bind(1, fingerprint).bind(2, address).run()
     }
 
-    /// Forgets the fingerprint of an object that no version names: a collection then reads what stands in its place.
+    /// Drops the fingerprint of an object that no version names, so that a collection reads it first.
     func distrustGarbage(_ address: ObjectID) throws(StoreError) {
         try statement("UPDATE object SET fingerprint = NULL WHERE address = ? AND refs = 0")
             .bind(1, address).run()
     }
 
-    /// Up to `limit` objects that no version names, from id `after` on.
+    /// Up to `limit` objects that no version names, with ids above `after`.
     func garbage(after: Int64, limit: Int) throws(StoreError) -> [ObjectRow] {
         // The partial index `garbage` answers this: its cost is what it returns.
         let rows = try statement(
@@ -155,7 +149,6 @@ extension IndexTransaction {
         for id in ids { try update.bind(1, id).run() }
     }
 
-    /// Forgets objects whose files are deleted.
     func forget(_ ids: [Int64]) throws(StoreError) {
         guard let largest = ids.max() else { return }
         try statement(
@@ -166,8 +159,7 @@ extension IndexTransaction {
         for id in ids { try delete.bind(1, id).run() }
     }
 
-    /// The id of the next new object: no id is used twice, so what is remembered of one object is
-    /// never believed of another.
+    /// The id of the next new object; none is used twice, so nothing recorded about one object applies to another.
     func nextObjectID() throws(StoreError) -> Int64 {
         try statement(
             "SELECT max(coalesce((SELECT max(id) FROM object), 0), "
@@ -176,9 +168,7 @@ extension IndexTransaction {
     }
 }
 
-/// Finds many objects in the index by ascending address.
 struct ObjectCursor {
-    /// The state of an object.
     struct Found {
         var id: Int64
         var state: ObjectState
@@ -207,6 +197,5 @@ struct ObjectCursor {
             id: row.integer(1), state: state, byteCount: row.integer(3), references: row.integer(4))
     }
 
-    /// Releases the rows.
     func end() { rows.end() }
 }

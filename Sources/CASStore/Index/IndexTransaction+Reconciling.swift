@@ -1,4 +1,4 @@
-// The index is derived: made from objects/ and manifests/, and compared with manifests/.
+// Fills the derived index from objects/ and manifests/, and compares it with manifests/.
 
 extension IndexTransaction {
     func fill() throws(StoreError) -> (objects: Int, versions: Int) {
@@ -22,13 +22,11 @@ extension IndexTransaction {
 
     /// Makes the registered versions agree with the manifest files, in the caller's transaction.
     ///
-    /// - Parameter thoroughly: also reads a file whose name is known, if it is not the file that was read before
-    ///   (inode, size, times).
-    /// A version whose manifest is gone keeps its row, and thus its objects, while something else mentions it: its
-    /// tree, or the lifecycle. Neither mentions what an interrupted retire left.
-    ///
-    /// - Returns: the names of manifests that cannot be read, or are not what was registered; the roots
-    ///   are in doubt while there are any, and the collector does not run.
+    /// A version whose manifest is gone keeps its row, and thus its objects, while its tree or the lifecycle mentions
+    /// it. Neither mentions what an interrupted retirement left.
+    /// - Parameter thoroughly: also reads a file of a known name if it has another inode, size or time than before.
+    /// - Returns: the names of manifests that cannot be read, or are not what was registered; the roots are in doubt
+    ///   while there are any, and the collector does not run.
     @discardableResult
     func reconcile(thoroughly: Bool) throws(StoreError) -> [String] {
         let changedAt = try fileSystem.status(directories.manifests.raw).changedAt
@@ -73,9 +71,8 @@ extension IndexTransaction {
                     if let row { try removeVersion(id: row.id) }
                     continue
                 }
-                // A manifest that cannot be read keeps its references: nothing is lost by waiting until fsck names
-                // it and someone repairs it.
-                // What is only closed, and of which nothing is known, may be what is shown.
+                // An unreadable manifest keeps its references: nothing is lost by waiting until fsck names it and it
+                // is repaired. A file that only lacks permissions and was never read may be the one that is shown.
                 let isUnreadNow =
                     error.isUnreadable || row != nil && isClosed && error.isOfOneName
                 let isDamaged = error.cause == nil || error.isNotDirectory || isUnreadNow
@@ -89,17 +86,15 @@ extension IndexTransaction {
         where try !index.manifests.isSpokenOf(name, directories, fileSystem) {
             try removeVersion(id: row.id)
         }
-        // What could not be read now, can be perhaps the next time.
+        // What is unreadable now may become readable.
         try setMeta("manifests_changed_at", isUnread ? -1 : changedAt)
         _ = try completeVersions()
         return damaged
     }
 
-    /// Registers a version that only its manifest file knows: its writer died before it could
-    /// record it, or somebody put the file there.
+    /// Registers a version known only from its manifest file, whose writer died, or which was copied there.
     ///
-    /// Objects on disk that the index does not vouch for are read; those that match their address
-    /// are recorded.
+    /// Objects on disk that the index does not vouch for are read; those that match their address are recorded.
     private func register(_ registration: Registration) throws(StoreError) {
         let objects = ObjectDirectory(fileSystem: fileSystem, directories: directories)
         let absent = try insertVersion(
@@ -115,7 +110,7 @@ extension IndexTransaction {
         }
     }
 
-    /// The versions whose manifest's file is not, or no longer, the one that was registered.
+    /// The versions whose manifest file is not, or no longer, the registered one.
     func touchedManifests() throws(StoreError) -> [String] {
         var rows: [String: String] = [:]
         let known = try statement("SELECT name, manifest_status FROM version")
@@ -128,7 +123,6 @@ extension IndexTransaction {
         }.map(\.name)
     }
 
-    /// Records which file the registered version was read from.
     func noteManifest(_ name: String, _ identity: String) throws(StoreError) {
         try statement(
             "UPDATE version SET manifest_status = ? WHERE name = ?"
@@ -136,9 +130,7 @@ extension IndexTransaction {
         .bind(1, identity).bind(2, name).run()
     }
 
-    /// Records that the manifests agree with the index at this moment.
-    ///
-    /// If it cannot, the next open finds another time and looks at all of them.
+    /// Records that the manifests agree with the index now; if it cannot, the next open reads all of them.
     func noteManifestsDirectory() throws(StoreError) {
         // This must not fail: the manifest has its name or has lost it, and the index must say so.
         guard let changedAt = try? fileSystem.status(directories.manifests.raw).changedAt else {

@@ -1,6 +1,5 @@
-// Counting: which versions name which objects, and what each of them alone keeps.
+// Counts which versions name which objects, and what each of them alone keeps.
 
-/// The state of an object; the `state` column.
 enum ObjectState: Int64 {
     /// Named by a version, not on disk.
     case absent = 0
@@ -12,10 +11,8 @@ enum ObjectState: Int64 {
 
 /// What a writer knows about an object of the version that it records.
 package struct WriterKnowledge: Sendable {
-    /// The fingerprint of the bytes that it has read.
     package var fingerprint: Fingerprint
-    /// Whether it has itself made sure that the object stands in `objects/`, sound and durable;
-    /// otherwise it went by the index, and a repair may have taken the object away since.
+    /// Whether it has itself verified that the object is in `objects/`; otherwise a repair may have removed it since.
     package var hasMadeSure: Bool
 
     package init(fingerprint: Fingerprint, hasMadeSure: Bool) {
@@ -26,18 +23,17 @@ package struct WriterKnowledge: Sendable {
 
 extension IndexTransaction {
     /// Inserts a version row with its references and counts them, in the caller's transaction.
-    ///
     /// - Parameters:
-    ///   - stored: what the writer knows about the object at a position of the manifest. The index
-    ///     answers for the others.
-    ///   - acceptsContradictions: register the version even if it gives an object that is there
-    ///     another size; it can never be complete.
-    ///   - isThere: called for each dying object, and for each that the index does not know as present
-    ///     and the writer has not made sure of: does its file exist? Inside a write transaction
-    ///     neither collectors nor repairs remove any, so the answer holds.
+    ///   - stored: what the writer knows about the object at a position of the manifest. The index answers for the
+    ///     others.
+    ///   - acceptsContradictions: register the version even if it gives an existing object another size; it can never
+    ///     be complete.
+    ///   - isThere: whether the file exists; called for each dying object, and for each that the index does not know
+    ///     as present and the writer has not verified. Inside a write transaction neither collectors nor repairs
+    ///     remove any, so the answer holds.
     /// - Returns: the positions of the references that are not present.
-    /// - Throws: `.mismatch` if the version gives an object that is there another size. For one that
-    ///   is not there two versions may promise two sizes; its bytes will tell.
+    /// - Throws: `.mismatch` if the version gives an existing object another size. For a missing one two versions may
+    ///   promise two sizes; its bytes will tell.
     func insertVersion(
         _ registration: Registration,
         stored: (Int) -> WriterKnowledge? = { _ in nil }, acceptsContradictions: Bool = false,
@@ -93,11 +89,8 @@ extension IndexTransaction {
         return absent
     }
 
-    /// What the index knows of the objects that a version will name.
     private struct KnownReferences {
-        /// The ids of those that have a row.
         var known = EdgeRuns([])
-        /// The positions of the others.
         var missing: [UInt32] = []
         /// Those whose rows may have to change: not present, or of another size.
         var changing: [(position: UInt32, found: ObjectCursor.Found)] = []
@@ -123,8 +116,7 @@ extension IndexTransaction {
         return result
     }
 
-    /// The fingerprint of an object that the index does not know as present but the writer does; `nil`
-    /// if it is not there.
+    /// The fingerprint of an object that the writer, but not the index, knows as present; `nil` if it is not there.
     private static func fingerprint(
         _ known: WriterKnowledge?, _ reference: Reference,
         _ isThere: (ObjectID) throws(StoreError) -> Bool
@@ -165,9 +157,7 @@ extension IndexTransaction {
     }
 
     /// Removes a version row and its counts.
-    ///
-    /// - Throws: `.index` if its edges are not those that were counted: else objects that other
-    ///   versions name would become garbage.
+    /// - Throws: `.index` if its edges are not those that were counted: other versions' objects would become garbage.
     func removeVersion(id: Int64) throws(StoreError) {
         let edges = try edges(of: id)
         let tally = try statement("SELECT tally FROM version WHERE id = ?").bind(1, id)
@@ -178,11 +168,9 @@ extension IndexTransaction {
         try count(edges, by: -1, version: id)
     }
 
-    /// Adds `change` to the counts of the objects in `edges`, and moves their bytes between the
-    /// versions that keep them alone.
+    /// Adds `change` to the counts of the objects, and moves their bytes between the versions that alone keep them.
     private func count(_ edges: EdgeRuns, by change: Int64, version: Int64) throws(StoreError) {
-        // Before a reference is added, the sole keeper of an object is about to lose it;
-        // after one is removed, the sole keeper has just gained it.
+        // An object loses its sole keeper when a reference is added, and gains one when one is removed.
         if change > 0 { try shiftUniqueBytes(of: edges, by: -1) }
         let update = try statement(
             "UPDATE object SET refs = refs + ?1, keepers = keepers + ?2 "
@@ -217,7 +205,6 @@ extension IndexTransaction {
         return total
     }
 
-    /// The objects that a version names.
     func edges(of version: Int64) throws(StoreError) -> EdgeRuns {
         guard let found = try withEdges(of: version, { EdgeRuns($0) }) else { return EdgeRuns([]) }
         guard let found else { throw EdgeRuns.damage }

@@ -1,11 +1,9 @@
-// A second count of who names what, to check the first: what looks like garbage must not be named.
+// A second count of references to check the first: what looks like garbage must not be named.
 
-/// The sums over blocks of neighbouring ids that tell whether the counts of references agree with the
-/// edges, without reading the edges.
+/// Sums over blocks of neighbouring ids, which check the reference counts without reading the edges.
 ///
-/// Each id has a weight. Naming an object adds its weight to the sum of its block, so that the sum is
-/// what the counts of the block's objects, each times its weight, must come to. It is kept from the
-/// edges and never from the counts: a count that is wrong, for whatever reason, disagrees.
+/// Each id has a weight. Naming an object adds its weight to the sum of its block, so the sum must equal the block's
+/// counts, each times its object's weight. It is kept from the edges alone, so that any wrong count disagrees.
 enum Tally {
     /// How many ids share a sum: few rows to read for a check, and few sums to store.
     static let blockSize: Int64 = 64
@@ -27,7 +25,6 @@ enum Tally {
 }
 
 extension EdgeRuns {
-    /// The sum of the weights of all ids.
     var tally: Int64 {
         var sum: Int64 = 0
         for run in runs {
@@ -57,7 +54,7 @@ extension EdgeRuns {
 }
 
 extension IndexTransaction {
-    /// Adds what a version names to the sums, or takes it away.
+    /// Adds what a version names to the sums, or subtracts it.
     func tally(_ edges: EdgeRuns, by change: Int64) throws(StoreError) {
         let add = try statement(
             "INSERT INTO tally (block, sum) VALUES (?1, ?2) "
@@ -70,11 +67,9 @@ extension IndexTransaction {
         try edges.forEachTally { (block, _) throws(StoreError) in try drop.bind(1, block).run() }
     }
 
-    /// Checks that no version names one of these objects after all: a count is a hint, and what the
-    /// manifests name is never deleted.
+    /// Checks that no version names one of these objects after all: a count is a hint, and must never delete content.
     ///
     /// The cost depends on the objects and their neighbours, not on what else the store holds.
-    ///
     /// - Throws: `.index`; then the index is made again from the manifests.
     func refuseNamed(_ ids: [Int64]) throws(StoreError) {
         let counts = try statement(

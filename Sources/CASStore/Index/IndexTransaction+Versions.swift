@@ -18,7 +18,7 @@ extension IndexTransaction {
             ordinal: statement.integer(9))
     }
 
-    /// The registered versions, newest first.
+    /// Newest first.
     func versions() throws(StoreError) -> [VersionRow] {
         let rows = try statement(
             "SELECT \(Self.columns) FROM version "
@@ -28,23 +28,20 @@ extension IndexTransaction {
         return result
     }
 
-    /// A registered version by name.
     func version(_ name: String) throws(StoreError) -> VersionRow? {
         try statement("SELECT \(Self.columns) FROM version WHERE name = ?").bind(1, name).first(row)
     }
 
-    /// A name that differs from `name` in case only.
     func nameInOtherCase(_ name: String) throws(StoreError) -> String? {
         try statement("SELECT name FROM version WHERE name = ?1 COLLATE NOCASE AND name <> ?1")
             .bind(1, name).first { $0.text(0) } ?? nil
     }
 
-    /// The ordinal for the next version.
     func nextOrdinal() throws(StoreError) -> Int64 {
         try statement("SELECT coalesce(max(ordinal), 0) + 1 FROM version").firstInteger() ?? 1
     }
 
-    /// What a version names and the store lacks, in the order of the index.
+    /// What a version names and the store is missing, in the order of the index.
     func missing(from id: Int64) throws(StoreError) -> [Reference] {
         try references(of: id, where: "AND state <> 1")
     }
@@ -60,7 +57,7 @@ extension IndexTransaction {
         return result
     }
 
-    /// Checks which incomplete versions are complete by now; returns their names.
+    /// Marks incomplete versions that are complete by now; returns their names.
     func completeVersions() throws(StoreError) -> [String] {
         var candidates: [(Int64, String, ObjectID?)] = []
         let rows = try statement(
@@ -87,11 +84,11 @@ extension IndexTransaction {
         return false
     }
 
-    /// Whether a version promises the real sizes of its objects, which are all there.
+    /// Whether the sizes that a version promises are the real ones; its objects all exist.
     ///
-    /// Only the manifest says what it promised; it is read once, when the version would become
-    /// complete. If it cannot be read, or is not the registered one, the version is not complete; if this process may not read
-    /// it now, or the disk does not give it, the next use of the index looks again.
+    /// The promises are only in the manifest, which is read once, when the version would become complete. If it is
+    /// unreadable or not the registered one, the version is not complete; if it is unreadable only now (permission,
+    /// disk), the next use of the index looks again.
     private func promisesHold(_ name: String, _ manifest: ObjectID?) throws(StoreError) -> Bool {
         let registration: Registration
         do throws(StoreError) {
@@ -118,7 +115,7 @@ extension IndexTransaction {
         return true
     }
 
-    /// Notes that an object is gone: every version that names it is incomplete.
+    /// Records that an object is gone, which makes every version that names it incomplete.
     func loseObject(_ address: ObjectID) throws(StoreError) {
         guard let object = try object(address) else { return }
         if object.references == 0 { return try forget([object.id]) }

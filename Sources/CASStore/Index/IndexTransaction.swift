@@ -6,12 +6,11 @@ struct IndexTransaction {
     var fileSystem: any FileSystem { index.fileSystem }
     var directories: StoreDirectories { index.directories }
 
-    /// Makes what was committed durable.
     func sync() throws(StoreError) { try index.sync(connection) }
 
     func statement(_ sql: String) throws(StoreError) -> Statement { try connection.statement(sql) }
 
-    /// A number that is kept beside the tables.
+    /// A number kept beside the tables.
     func meta(_ key: String) throws(StoreError) -> Int64? {
         try statement("SELECT value FROM meta WHERE key = ?").bind(1, key).firstInteger()
     }
@@ -22,13 +21,12 @@ struct IndexTransaction {
         ).bind(1, key).bind(2, value).run()
     }
 
-    /// Where the index stands.
     func moment() throws(StoreError) -> IndexMoment {
         IndexMoment(epoch: index.epoch, generation: try meta("generation") ?? 0)
     }
 }
 
-/// Where the index stood when a writer looked something up.
+/// The index version at the time of a writer's look-up.
 package struct IndexMoment: Sendable, Hashable {
     var epoch: String
     var generation: Int64

@@ -1,4 +1,4 @@
-/// One object that a version names, and its size.
+/// An object that a version names, with its size.
 public struct Reference: Hashable, Sendable, Comparable {
     /// The object.
     public let address: ObjectID
@@ -15,8 +15,7 @@ public struct Reference: Hashable, Sendable, Comparable {
     }
 }
 
-/// The distinct objects of a version, sorted by address; computed, not stored, because a manifest may
-/// have a million.
+/// The distinct objects of a version, sorted by address; computed, because a manifest may have a million.
 package struct References: Sendable, RandomAccessCollection {
     package let count: Int
     private let element: @Sendable (Int) -> Reference
@@ -39,13 +38,11 @@ package struct References: Sendable, RandomAccessCollection {
     package func manifestPosition(_ index: Int) -> Int { position(index) }
 }
 
-/// What the index needs to know of a version, taken from its manifest.
 package struct Registration: Sendable {
-    /// The version's name.
     package var name: String
     /// The address of the manifest's canonical bytes.
     package var manifest: ObjectID
-    /// The address of what the version contains, whatever it is called.
+    /// The address of the version's content, independent of its name.
     package var content: ObjectID
     package var fileCount: Int64
     package var byteCount: Int64
@@ -53,11 +50,9 @@ package struct Registration: Sendable {
     package var createdAt: Int64
     /// Orders versions; clocks do not.
     package var ordinal: Int64
-    /// Whether its manifest was made again from what is left.
     package var recovery = Recovery.none
     package var references: References
-    /// The file that says all this, if it was read or written just now; `nil` for whichever file is
-    /// there.
+    /// The file with these facts, if it was read or written just now; `nil` for whichever file is there.
     package var file: HeldFile?
 
     package init(
@@ -75,16 +70,12 @@ package struct Registration: Sendable {
     }
 }
 
-/// Reads manifests for the index.
-///
-/// The module that knows the format gives one to the store.
+/// Reads manifests for the index, on behalf of the module that knows the format.
 package protocol ManifestReading: Sendable {
     /// The largest manifest file that is read, in bytes.
     var byteCountMax: Int { get }
 
-    /// The registration in the manifest file of the version `name`.
-    /// - Throws: an error that says what is wrong with the bytes; they come from the store's own
-    ///   disk and MUST still be treated as hostile.
+    /// - Throws: an error that says what is wrong with the bytes, which must be treated as hostile.
     func registration(
         of name: String, from file: borrowing RegularFile, _ fileSystem: any FileSystem
     ) throws(StoreError) -> Registration
@@ -95,7 +86,6 @@ package protocol ManifestReading: Sendable {
     ) throws(StoreError) -> Bool
 }
 
-/// A registered version, as the index knows it.
 package struct VersionRow: Sendable, Hashable {
     package var id: Int64
     package var name: String
@@ -103,22 +93,18 @@ package struct VersionRow: Sendable, Hashable {
     package var content: ObjectID
     package var fileCount: Int64
     package var byteCount: Int64
-    /// What retiring the version would free, once collected.
     package var uniqueByteCount: Int64
     package var isComplete: Bool
-    /// Whether its manifest was made again from what is left.
     package var recovery: Recovery
     package var createdAt: Int64
     package var ordinal: Int64
 }
 
-/// Whether a manifest was made again from what was left of its version: one that says more replaces it.
-///
-/// The index stores the raw values.
+/// Whether a manifest was rebuilt, so that one that says more replaces it; the index stores the raw values.
 package enum Recovery: Int64, Sendable {
     /// The manifest is its writer's.
     case none
-    /// Nobody knows whether it says all: the version is never complete.
+    /// It may be missing something, so the version is never complete.
     case partial
     /// It says all but what only its publisher knows: routes, labels, fields.
     case whole

@@ -1,11 +1,11 @@
-/// What identifies the state of a source file: as long as all of it is the same, so are the bytes.
+/// Identifies the state of a source file: as long as all of it is the same, so are the bytes.
 package struct StatKey: Sendable, Hashable {
     package var device: UInt64
     package var inode: UInt64
     package var byteCount: Int64
     package var modifiedAt: Int64
     package var changedAt: Int64
-    /// Beside the key of a cache row, not in it: a file has one row, however it is mounted.
+    /// Kept beside the key of a cache row, not in it: a file has one row, however it is mounted.
     package var mount: SourceMount
 
     package init(
@@ -27,30 +27,29 @@ extension FileStatus {
 
     /// Whether a change right after a look at `now` could leave this state as it is.
     ///
-    /// A file that was changed within the clock's grain may change again without its times moving
-    /// (git calls such an entry racily clean and hashes it again; so do we). Linux stamps files with a clock
-    /// that ticks every 1 to 10 ms; if a file system keeps whole seconds, it gets two.
+    /// A file that was changed within the clock's grain may change again without its times moving (git calls such an
+    /// entry racily clean and hashes it again; so do we). Linux stamps files with a clock that ticks every 1 to 10
+    /// ms; a file system that keeps whole seconds gets two.
     package func isRacy(at now: Int64) -> Bool {
         let latest = max(modifiedAt, changedAt)
         let isCoarse = modifiedAt % 1_000_000_000 == 0
         return latest > now - (isCoarse ? 2_000_000_000 : 20_000_000)
     }
 
-    /// Whether the kernel stamped the last change by a clock, which never strikes a whole second.
+    /// Whether the kernel stamped the last change by a clock, which practically never hits a whole second.
     ///
-    /// Otherwise the maker of the image has chosen the time, and perhaps the same one for other bytes; or
-    /// the file system keeps no more (ext2, ext3, inodes of 128 bytes).
+    /// Otherwise the maker of the image chose the time, perhaps the same one for other bytes, or the file system
+    /// keeps no more (ext2, ext3, inodes of 128 bytes).
     package var hasFineChangeTime: Bool { changedAt % 1_000_000_000 != 0 }
 }
 
 extension IndexTransaction {
-    /// For how many versions a row stays that nothing uses.
+    /// For how many versions an unused row stays.
     private static let lifetime: Int64 = 16
 
-    /// What files in these states contained when they were last read, if the store still holds it.
+    /// The content of files in these states when they were last read, if the store still has it.
     ///
-    /// Passes over the cache and over the objects in the order of their rows: a look-up for each file would
-    /// cost several times as much.
+    /// Scans rows in their order: a look-up for each file would cost several times as much.
     func cachedAddresses(
         count: Int, _ key: (Int) -> StatKey?,
         found: (Int, ObjectID) -> Void
@@ -62,7 +61,7 @@ extension IndexTransaction {
             mounts[mount] = try number(of: mount) ?? 0
         }
         guard mounts.values.contains(where: { $0 != 0 }) else { return }
-        // With their places, since making a key for each comparison costs more than all else here.
+        // With their places: making a key for each comparison would cost more than everything else here.
         var order: [(place: CachePlace, position: UInt32)] = []
         order.reserveCapacity(count)
         for position in 0..<count {
@@ -93,7 +92,6 @@ extension IndexTransaction {
         try report(&hits, found)
     }
 
-    /// The place of a row of the cache in the order of its table.
     private struct CachePlace: Comparable {
         var inode: Int64
         var device: Int64
@@ -114,7 +112,6 @@ extension IndexTransaction {
     }
 
     private struct Hit {
-        /// How many hits are looked up among the objects at once.
         static let countMax = 16_384
         var position: UInt32
         var object: Int64
@@ -139,7 +136,6 @@ extension IndexTransaction {
         hits.removeAll(keepingCapacity: true)
     }
 
-    /// Remembers what files in these states contain.
     func cache(_ files: some Sequence<(StatKey, ObjectID)>, ordinal: Int64) throws(StoreError) {
         var mounts: [SourceMount: Int64] = [:]
         for (key, address) in files {
@@ -159,11 +155,9 @@ extension IndexTransaction {
         }
     }
 
-    /// Now and then drops the rows that no import has used for long: rebuilt source trees get new inodes,
-    /// and the cache would grow by one tree for each.
+    /// Now and then drops rows unused for long: each rebuilt source tree has new inodes, and the cache would grow.
     ///
-    /// Continues where it ended last time, and only as far as an import of so many files warrants: a cache
-    /// of millions is not read for the sake of ten.
+    /// Continues where it ended last time, and reads no more rows than an import of `files` warrants.
     func trimCache(ordinal: Int64, files: Int64) throws(StoreError) {
         guard ordinal % 8 == 0 else { return }
         let start = try meta("trimmed_to") ?? .min
@@ -181,12 +175,11 @@ extension IndexTransaction {
     func renewsCache(ordinal: Int64) -> Bool { ordinal % 8 == 7 }
 }
 
-/// Names a mount on which change times prove something, as long as it is mounted and the system runs: an
-/// inode that still has its times still has its bytes.
+/// Identifies a mount on which unchanged times prove unchanged bytes, while it is mounted and the system runs.
 ///
-/// Another image at the same place has a name of its own, or is another mount. And after a power cut the
-/// bytes of a file may be older or newer than its times, which are in the journal: what was read before the
-/// boot proves nothing (ext4 and xfs do not order data that overwrites other data).
+/// Another image at the same place has a different name or mount. Nothing read before the boot proves anything: after
+/// a power cut a file's bytes may be older or newer than its times, which are in the journal (ext4 and xfs do not
+/// order data that overwrites other data).
 package struct SourceMount: Sendable, Hashable {
     /// A hash of the file system, the mount and the boot.
     let name: Int64
@@ -206,14 +199,12 @@ extension IndexTransaction {
     /// How many mounts are remembered: those of the last boots, and of containers, which have their own.
     private static let mountsMax: Int64 = 64
 
-    /// The number that stands for a mount in rows of the cache; it is shorter than the mount's name.
+    /// The number of a mount in rows of the cache, which is shorter than its name.
     func number(of mount: SourceMount) throws(StoreError) -> Int64? {
         try statement("SELECT id FROM mount WHERE name = ?").bind(1, mount.name).firstInteger()
     }
 
-    /// Like ``number(of:)``, but gives a new mount a number.
-    ///
-    /// The largest number is never dropped, so none is used again. Rows of a dropped mount do not count.
+    /// Like ``number(of:)``, but gives a new mount a number, never one used before: the largest is not dropped.
     func noteNumber(of mount: SourceMount) throws(StoreError) -> Int64 {
         if let known = try number(of: mount) { return known }
         let number =

@@ -1,14 +1,12 @@
 package import Platform
 
 extension FileSystem {
-    /// Whether a directory is a store, or stands in one.
     package func isInsideStore(_ directory: Int32) throws(StoreError) -> Bool {
         try anyAncestor(of: directory) { (directory, _) throws(StoreError) in
             try isStore(directory)
         }
     }
 
-    /// Whether a directory is a store.
     package func isStore(_ directory: Int32) throws(StoreError) -> Bool {
         guard try status(directory, StoreLayout.format)?.kind == .regular else { return false }
         let manifests = try status(directory, StoreLayout.manifests)
@@ -16,9 +14,10 @@ extension FileSystem {
         return manifests?.kind == .directory && leases?.kind == .directory
     }
 
-    /// Refuses root's repair where somebody of a group has made the store or the origin in a directory of root's: nobody says
-    /// whose all of it is, and what root makes or gives back there might be closed to who uses it.
-    /// - Parameter marker: the file that says what stands there.
+    /// Refuses root's repair of a store or origin that a group member made in a directory of root's.
+    ///
+    /// It would be unclear who owns its content, and what root makes or changes there might be closed to its users.
+    /// - Parameter marker: the file that marks the directory as a store or an origin.
     package func refuseRootsRepair(
         of root: Int32, madeWith marker: String, _ path: String
     ) throws(StoreError) {
@@ -33,7 +32,7 @@ extension FileSystem {
         )
     }
 
-    /// Tells of directories that are disks of their own: a finished file cannot be moved there.
+    /// Reports directories on other disks, to which a finished file cannot be moved.
     package func tellOfDisks(
         among names: [String], in root: Int32, _ tell: (String) -> Void
     ) throws(StoreError) {
@@ -48,11 +47,11 @@ extension FileSystem {
         }
     }
 
-    /// The nearest store under a name in a parent of the working directory, as git looks for a repository: up to
-    /// the border of the file system, and past what belongs to other users.
+    /// The nearest store under a name in a parent of the working directory, as git looks for a repository.
     ///
-    /// - Returns: its path, and whether it is this user's; one of another user only if there is none of this
-    ///   user. Who may write into a parent could otherwise choose the store of a command.
+    /// Stops at the border of the file system, and skips other users' stores unless this user has none: otherwise
+    /// anyone who may write to a parent could choose the store of a command.
+    /// - Returns: its path, and whether it is this user's.
     package func storeAbove(named name: String) -> (path: String, isOwn: Bool)? {
         var path = name
         var start: FileStatus?
@@ -74,9 +73,9 @@ extension FileSystem {
         return found
     }
 
-    /// Who owns a store; `nil` if there is none, or a link, or nobody may look.
+    /// The owner of a store; `nil` if there is none, or a link, or it may not be examined.
     private func ownerOfStore(in directory: Int32, _ name: String, on device: UInt64) -> UInt32? {
-        // What cannot be looked at is no store to use.
+        // A place that cannot be examined is no store to use.
         guard let there = try? status(directory, name), there.kind == .directory,
             there.device == device,
             let opened = try? openIfPresent(directory, name, .directory),

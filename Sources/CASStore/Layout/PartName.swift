@@ -1,21 +1,18 @@
-/// The name of a file in `staging/` that holds what has come of something.
+/// The name of a file in `staging/` with partial content.
 ///
-/// `<address>`, or `<stand-in>` where the address is not known, for an object. `<name>.<object>.<bytes>` for bytes that
-/// are no object themselves, such as a part of a pack: the largest object that comes out of them, and how many they
-/// will be. So everybody sees what they are good for, and how far they are.
+/// `<address>`, or `<placeholder>` where the address is not known, for an object. `<name>.<object>.<bytes>` for bytes
+/// that are not an object, such as a part of a pack: the largest object that they lead to, and their final number.
+/// The name thus tells every process what the bytes are for, and how complete they are.
 package struct PartName: Sendable, Hashable, CustomStringConvertible {
-    /// What names the bytes.
     package let name: ObjectID
-    /// The object to which they lead, if they are none; and how many they will be.
+    /// The object to which the bytes lead if they are none, and their final number.
     package let leadsTo: (object: ObjectID, byteCount: Int64)?
 
-    /// The part of an object.
     package init(_ name: ObjectID) {
         self.name = name
         leadsTo = nil
     }
 
-    /// The part of bytes that lead to an object.
     package init(_ name: ObjectID, byteCount: Int64, leadingTo object: ObjectID) {
         self.name = name
         leadsTo = byteCount > 0 ? (object, byteCount) : nil
@@ -38,7 +35,6 @@ package struct PartName: Sendable, Hashable, CustomStringConvertible {
         leadsTo = (object, byteCount)
     }
 
-    /// The object that the bytes are, or lead to.
     package var object: ObjectID { leadsTo?.object ?? name }
 
     package var description: String {

@@ -1,7 +1,6 @@
-/// The open directories of a store.
+/// The open directories of a store, through which everything inside is reached.
 ///
-/// Everything inside is reached through them, so that moving the store, or swapping a directory for
-/// a symbolic link, cannot redirect a running process.
+/// Moving the store, or swapping a directory for a symbolic link, thus cannot redirect a running process.
 package final class StoreDirectories: Sendable {
     package let root: Descriptor
     package let objects: Descriptor
@@ -28,7 +27,7 @@ package final class StoreDirectories: Sendable {
                     cause: error.cause)
             }
             // Lost directories (some copies skip empty ones) are made again, even that of the objects, which a repair
-            // makes again from trees. But without manifests, versions that have no tree would be garbage.
+            // restores from trees. But without manifests, versions that have no tree would be garbage.
             if name == StoreLayout.manifests, try !Self.isWithoutObjects(fileSystem, raw) {
                 throw StoreError(
                     .noStore,
@@ -39,7 +38,7 @@ package final class StoreDirectories: Sendable {
                 throw StoreError(
                     .noStore, "the store has lost its directory \(name) and its file FORMAT")
             }
-            // Where a group may write, another user's would lock out whoever has made the store.
+            // Where a group may write, another user's directory would lock out the maker of the store.
             let user = effectiveUser()
             if user != 0, let format = try fileSystem.status(raw, StoreLayout.format),
                 format.owner != user, try fileSystem.status(raw).owner != user

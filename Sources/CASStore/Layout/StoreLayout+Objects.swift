@@ -4,7 +4,6 @@ extension StoreLayout {
     /// The directories over which objects are spread, by the first byte of the address; sorted.
     package static let shards = (0...255).map { Hex.string([UInt8($0)]) }
 
-    /// An object's path inside `objects/`.
     package static func objectPath(_ address: ObjectID, executable: Bool = false) -> String {
         String(unsafeUninitializedCapacity: 67) { text in
             guard let start = text.baseAddress else { return 0 }
@@ -27,7 +26,7 @@ extension StoreLayout {
         }
     }
 
-    /// The shard whose place is at a path inside the store; `nil` if the path is not a shard's.
+    /// The shard at a path inside the store; `nil` if the path is not a shard's.
     package static func shard(atPath path: String) -> String? {
         let prefix = objects + "/"
         guard path.hasPrefix(prefix) else { return nil }
@@ -35,15 +34,13 @@ extension StoreLayout {
         return isShardName(name) ? name : nil
     }
 
-    /// Whether a name is that of a shard: two lower-case hexadecimal digits.
     package static func isShardName(_ name: String) -> Bool {
         name.utf8.count == 2 && name.utf8.allSatisfy { Hex.value(of: $0) != nil }
     }
 
-    /// The end of the name of an object's executable copy.
     package static let executableCopySuffix = ".x"
 
-    /// Whether a file name ends like that of an executable copy; called for every file of a store.
+    /// Called for every file of a store.
     static func isExecutableCopyName(_ name: UnsafePointer<CChar>) -> Bool {
         var length = 0
         while name[length] != 0 { length += 1 }
@@ -69,8 +66,8 @@ extension StoreLayout {
         }
     }
 
-    /// The address that a name inside a shard spells; `nil` if it is not the name of an object or,
-    /// with `executable`, of an executable copy.
+    /// The address that a name inside a shard spells as an object or, with `executable`, an executable copy; else
+    /// `nil`.
     package static func address(
         _ shard: String, _ name: UnsafePointer<CChar>, executable: Bool = false
     ) -> ObjectID? {
@@ -97,7 +94,6 @@ extension StoreLayout {
         }
     }
 
-    /// Calls `body` with an object's path inside `objects/`, on the stack.
     @inline(__always)
     package static func withObjectPath<R: ~Copyable>(
         _ address: ObjectID, executable: Bool = false,

@@ -1,31 +1,29 @@
-/// Every path inside a store.
-///
-/// Only this file builds them.
+/// Builds every path inside a store; no other file does.
 ///
 /// ```
 /// STORE/
 ///   FORMAT                 "castree 1\n"
 ///   objects/ab/cdef…       62 digits, mode 0444; cdef….x is the same object with mode 0555
-///   staging/<lease>/…      what a running writer has not published yet
+///   staging/<lease>/…      unpublished files of a running writer
 ///   staging/<address>      partial objects, resumable
-///   quarantine/<address>   damaged objects that fsck --repair took away
+///   quarantine/<address>   damaged objects that fsck --repair moved away
 ///   manifests/<version>.json
 ///   lifecycle.json
 ///   versions/<version>/…   trees;  versions/.<version>.<lease>  trees under construction or removal
 ///   current -> versions/…
-///   index.sqlite           derived;  stamp  what the index must agree with
-///   verified               when checks last found objects sound; derived
+///   index.sqlite           derived;  stamp  must agree with the index
+///   verified               when checks last found objects intact; derived
 ///   last-check.json        the result of the last check; derived
 ///   stuck.json             what the last collection could not remove; derived
 ///   leases/<lease>         lock files of running writers
 ///   reserve                space set aside for collecting on a full disk
-///   trust.json             whose releases are taken from which origin
+///   trust.json             the keys that must sign each origin's releases
 ///   server.json            what a server remembers: its port and its token
 ///   channels.json          the newest sequence seen of every channel
 ///   pointers/<digits>      the last pointer of each channel, as its server sent it; derived
-///   packing/<32 digits>/   what packs for an origin in a bucket are made of; derived
-///   owed.json              the version that an app must show before it goes on
-///   events.jsonl           what happened lately; events.older.jsonl  what happened before
+///   packing/<32 digits>/   cached parts of packs for an origin in a bucket; derived
+///   owed.json              the version that an app must show before it continues
+///   events.jsonl           recent events; events.older.jsonl  earlier ones
 /// ```
 package enum StoreLayout {
     package static let format = "FORMAT"
@@ -53,18 +51,16 @@ package enum StoreLayout {
     package static let events = "events.jsonl"
     package static let olderEvents = "events.older.jsonl"
 
-    /// The directories of a store, made with it.
     package static let directories = [
         objects, staging, quarantine, manifests, versions, leases,
     ]
-    /// Whether a name in the root is one of what a repair could only rename beside its place.
+    /// Whether a repair gave this name in the root to something that it could only rename in place.
     static func isSetAside(_ name: String) -> Bool {
         guard name.hasPrefix(".") else { return false }
         let stem = name.dropFirst().prefix { $0 != "-" && $0 != "." }
         return stem == "stray" || topLevelNames.contains { $0.prefix { $0 != "." } == stem }
     }
 
-    /// All names that castree itself puts at the top of a store.
     package static let topLevelNames: Set<String> = Set(
         directories + [
             format, lifecycle, current, index, stamp, verified, lastCheck, stuck, reserve, trust,
@@ -72,7 +68,7 @@ package enum StoreLayout {
             server, channels, pointers, packing, owed, events, olderEvents, index + "-journal",
         ])
 
-    /// Whether something at the top of a store comes without anybody having put anything in.
+    /// Whether something at the top of a store appears before anything is stored.
     static func isMadeUnasked(_ name: String) -> Bool {
         directories.contains(name)
             || [
@@ -81,18 +77,15 @@ package enum StoreLayout {
             .contains(name)
     }
 
-    /// The end of a manifest's file name.
     package static let manifestSuffix = ".json"
 
-    /// The file name of a version's manifest, inside `manifests/`.
     package static func manifest(_ version: String) -> String { version + manifestSuffix }
 
-    /// The path of a version's manifest.
     package static func manifestPath(_ version: String) -> String {
         "\(manifests)/\(manifest(version))"
     }
 
-    /// What whoever makes packs holds locked, in the directory in which they are made.
+    /// The lock of a process that makes packs, in the directory for it.
     package static let packingLock = "packing"
 
     /// The directory in which packs for an origin in a bucket are made.
@@ -101,20 +94,15 @@ package enum StoreLayout {
         "\(packing)/\(place.description.prefix(32))"
     }
 
-    /// Whether a name in `packing/` is that of such a directory.
     static func isPackingPlace(_ name: String) -> Bool {
         name.utf8.count == 32 && name.utf8.allSatisfy { Hex.value(of: $0) != nil }
     }
 
-    /// The path of a version's tree.
     package static func treePath(_ version: String) -> String { "\(versions)/\(version)" }
 
-    /// The path of a lease, or of a lock.
     package static func leasePath(_ name: String) -> String { "\(leases)/\(name)" }
 
-    /// The hidden name inside `versions/`, beside a tree, under which the tree is built or removed.
-    ///
-    /// A version's name never begins with a dot, so the two cannot meet.
+    /// The hidden name of a version's tree that is built or removed; it begins with a dot, as no version's name does.
     package static func hiddenTree(_ version: String, _ token: String) -> String {
         ".\(version).\(token)"
     }
@@ -132,7 +120,6 @@ package enum StoreLayout {
         return end.count == 1 ? token.utf8.count == 16 : end.count == 2 && Int32(end[0]) != nil
     }
 
-    /// The name of the link that is to become `current`, beside it.
     package static let newCurrent = ".current.new"
 
     /// The name in quarantine for something that is not an object.
@@ -142,11 +129,10 @@ package enum StoreLayout {
     ) throws(StoreError) -> String { "\(kind)-\(try randomToken())\(suffix)" }
 }
 
-// Inside `leases/`: the name of every lock begins with a dot, so that it is no lease's.
+// Inside `leases/`, every lock's name begins with a dot, unlike a lease's.
 extension StoreLayout {
-    /// Every process that uses the index locks this.
+    /// Locked by every process that uses the index.
     package static let indexLock = ".index"
-    /// Held by the process that changes the index.
     static let writerLock = ".writer"
     package static let lifecycleLock = ".lifecycle"
     package static let serverLock = ".server"
@@ -156,10 +142,10 @@ extension StoreLayout {
     /// Held by the process that watches a start.
     package static let startLock = ".start"
 
-    /// Made for a moment, to see whose a file is that this process makes.
+    /// Created briefly, to see which owner the files of this process get.
     static let ownerProbe = ".owner"
 
-    /// Held by all who keep the store up to date, while they do.
+    /// Shared by all processes that keep the store up to date, while they do.
     package static let updatesLock = ".updates"
 
     /// Locks that say nothing of what a store holds.
@@ -168,10 +154,9 @@ extension StoreLayout {
         startLock, ownerProbe,
     ]
 
-    /// Held by the pull that fetches a release, whatever it calls it.
     package static func fetchLock(_ release: ObjectID) -> String { fetchPrefix + "\(release)" }
 
-    /// Whether a lock is one of a pull, and means nothing once nobody holds it.
+    /// Whether a lock is a pull's, and meaningless once it is not held.
     static func isLockOfPull(_ name: String) -> Bool {
         name.hasPrefix(fetchPrefix) || name.hasPrefix(pullPrefix)
     }
@@ -189,7 +174,6 @@ extension StoreLayout {
     private static let pinPrefix = ".pin-"
     private static let pinTokenLength = 16
 
-    /// A new name for the lock of a process that has pinned a version.
     package static func newPin(of version: String) throws(StoreError) -> String {
         "\(pinPrefix)\(try randomToken().prefix(pinTokenLength))-\(version)"
     }
@@ -203,10 +187,10 @@ extension StoreLayout {
 
     // Inside `staging/`, beside the directories of leases and the files named by an address.
 
-    /// The beginning of the name of a copy that a repair has staged.
+    /// The prefix of a copy that a repair has staged.
     static let copyPrefix = ".restored-"
-    /// The end of the name of the second link that a staged file has while it takes the place of something unsound.
+    /// The suffix of a staged file's second link, while it replaces something damaged.
     static let spareSuffix = ".again"
-    /// The end of the name of the note that says where a part comes from.
+    /// The suffix of the note with a part's source.
     static let sourceSuffix = ".from"
 }

@@ -1,11 +1,9 @@
-/// Proof that a writer runs: the collector leaves alone what the lease claims.
+/// Protects objects that a running writer relies on from the collector.
 ///
-/// A lease is a file in `leases/` that is locked by the process (flock(2)) and lists the addresses
-/// that the writer relies on. The kernel releases the lock when the process ends, however it ends, so
-/// a lease cannot outlive its writer; the next writer finds the file unlocked and cleans up. It needs
-/// no sync: a power cut ends every lease.
+/// A lease is a file in `leases/` that is locked by the process (flock(2)) and lists the addresses that the writer
+/// relies on. The kernel releases the lock however the process ends, so a lease cannot outlive its writer; the next
+/// writer finds the file unlocked and cleans up. It needs no sync: a power cut ends every lease.
 package struct Lease: ~Copyable, Sendable {
-    /// The lease's name: the process id and a random token.
     package let name: String
     private let store: Store
     let file: Descriptor
@@ -56,13 +54,12 @@ extension Store {
         if try isClean(name) {
             try removeStagingDirectory(of: name)
         } else {
-            // The work was given up half-way; what it published is recorded, and so can be collected.
+            // The work was given up half-way; what it published is recorded, so that it can be collected.
             try recover(name)
         }
         try fileSystem.removeIfPresent(directories.leases.raw, name)
     }
 
-    /// Whether a lease has no staged files left.
     private func isClean(_ lease: String) throws(StoreError) -> Bool {
         let staging = try fileSystem.openIfPresent(directories.staging.raw, lease, .directory)
         guard let staging else { return true }
@@ -71,8 +68,8 @@ extension Store {
 
     /// Lists addresses that the writer relies on: from now on no collector deletes them.
     ///
-    /// A collector reads the claims while it alone may write. The wait for that lock makes sure that
-    /// any collector that has not read this claim has finished: what exists afterwards stays.
+    /// A collector reads the claims while it alone may write. Waiting for that lock ensures that any collector that
+    /// has not read this claim has finished: what exists afterwards stays.
     func claim(
         count: Int, _ address: (Int) -> ObjectID, lease: borrowing Lease
     ) throws(StoreError) {
@@ -90,18 +87,16 @@ extension Store {
         try index { (index) throws(StoreError) in try index.locks.waitForWriters() }
     }
 
-    /// What the running writers rely on.
     func claimedAddresses() throws(StoreError) -> Set<ObjectID> {
         try claimedAddresses(by: leaseFiles())
     }
 
-    /// What the writers with these leases rely on.
     func claimedAddresses(by leases: [String]) throws(StoreError) -> Set<ObjectID> {
         var claimed: Set<ObjectID> = []
         for name in leases {
             let opened: Descriptor?
             do throws(StoreError) { opened = try openLease(name) } catch {
-                // Another user's, whom nobody acts for any more, claims nothing.
+                // Another user's lease without a living holder claims nothing.
                 guard error.isOfOneName, try !isHeldUnopened(name) else { throw error }
                 continue
             }
@@ -109,7 +104,7 @@ extension Store {
             let count = Int(try fileSystem.status(file.raw).byteCount)
             let bytes = try fileSystem.read(file.raw, at: 0, count: count)
             bytes.withUnsafeBytes { bytes in
-                // Nobody relies yet on a record that is being written.
+                // A record that is being written is not relied on yet.
                 for start in stride(from: 0, to: bytes.count - 31, by: 32) {
                     claimed.insert(
                         ObjectID(unchecked: UnsafeRawBufferPointer(rebasing: bytes[start...])))
@@ -119,7 +114,6 @@ extension Store {
         return claimed
     }
 
-    /// Names of leases, by whether their writer runs.
     package func leases() throws(StoreError) -> (running: [String], dead: [String]) {
         var running: [String] = []
         var dead: [String] = []
@@ -146,7 +140,7 @@ extension Store {
     ) throws(StoreError) -> Bool {
         let opened: Descriptor?
         do throws(StoreError) { opened = try openLease(name) } catch {
-            // Another user's: it cannot be locked, and what is done for a dead writer may be done twice.
+            // Another user's: it cannot be locked, and cleaning up twice does no harm.
             guard error.isOfOneName, try !isHeldUnopened(name) else { throw error }
             try body()
             return true

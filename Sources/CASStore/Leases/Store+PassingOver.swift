@@ -1,15 +1,13 @@
-// Cleaning up goes on where one thing cannot be opened or removed: an immutable file, another user's, a bad sector.
+// Cleaning up continues past what cannot be opened or removed: an immutable file, another user's, a bad sector.
 
 import Synchronization
 
 /// A leftover of a dead writer, or garbage, that cannot be opened or removed.
 package struct StuckLeftover: Sendable, Hashable {
-    /// Where it is, inside the store.
+    /// Relative to the store.
     package var path: String
-    /// Why it stays.
     package var reason: String
 
-    /// Describes a leftover.
     package init(path: String, reason: String) {
         self.path = path
         self.reason = reason
@@ -17,11 +15,8 @@ package struct StuckLeftover: Sendable, Hashable {
 }
 
 extension Store {
-    /// Does a part of a clean-up; what it cannot open or remove is told once, counted, and left.
-    ///
-    /// - Parameters:
-    ///   - path: what the part is about, inside the store.
-    ///   - body: the part.
+    /// Does one step of a clean-up; what cannot be opened or removed is reported once, counted, and left.
+    /// - Parameter path: the subject of the step, inside the store.
     /// - Returns: whether it is done.
     @discardableResult
     package func passingOver(
@@ -31,10 +26,10 @@ extension Store {
             try body()
             return true
         } catch {
-            // Whoever may write nothing here is refused as a whole.
+            // A user who may write nothing here is refused as a whole.
             guard error.isOfOneName || error.isNotDirectory, try isOwners() else { throw error }
             var reason = error.message
-            // What is the owner's lets the owner in, and its mode be set (chmod(2), EPERM).
+            // The owner may set the mode of their own files (chmod(2), EPERM), so this one is another user's.
             if case .systemCall(let call, _, _) = error.cause, effectiveUser() != 0,
                 error.isAccessDenied || call.hasPrefix("fchmod")
             {
@@ -52,7 +47,6 @@ extension Store {
         }
     }
 
-    /// As above, for one call.
     @discardableResult
     package func passingOver(
         _ path: String, _ call: @autoclosure () throws(StoreError) -> Void
@@ -67,7 +61,6 @@ extension Store {
         }.sorted { $0.path < $1.path }
     }
 
-    /// Why something stays whose path ends in the name of a lease.
     package func reasonStuck(of lease: String) -> String? {
         stuckLeftovers.first { $0.path.hasSuffix(lease) }?.reason
     }
@@ -77,7 +70,7 @@ extension Store {
         try [0, fileSystem.status(directories.root.raw).owner].contains(effectiveUser())
     }
 
-    /// Whether a process has a file in `leases/` locked that this one may not open, as far as the kernel tells.
+    /// Whether a process has locked a file in `leases/` that this one may not open, as far as the kernel tells.
     package func isHeldUnopened(_ name: String) throws(StoreError) -> Bool {
         guard let status = try fileSystem.status(directories.leases.raw, name) else { return false }
         return LockHolder.find(of: status).process != nil

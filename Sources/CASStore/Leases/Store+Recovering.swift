@@ -1,10 +1,10 @@
-// Cleaning up after writers that died. Idempotent: a process that dies here is cleaned up after, too.
+// Cleans up after writers that died. Idempotent: a process that dies here is cleaned up after, too.
 
 extension Store {
-    /// Finishes what dead writers left: staged files, and the objects that they had published but not yet recorded.
+    /// Finishes what dead writers left: staged files, and objects published but not yet recorded.
     ///
-    /// Costs one directory listing when there is nothing to do. What cannot be opened or removed stays, without its lease:
-    /// then collections and checks meet it, and no other writer does.
+    /// Costs one directory listing when there is nothing to do. What cannot be opened or removed stays without its
+    /// lease, where only collections and checks meet it.
     package func recoverDeadLeases() throws(StoreError) {
         for name in try leaseFiles() {
             try passingOver(StoreLayout.leasePath(name)) { () throws(StoreError) in
@@ -19,9 +19,7 @@ extension Store {
         try recoverPublished()
     }
 
-    /// Removes the locks of pulls that were killed.
-    ///
-    /// They hold nothing, and a living pull looks whether its file is still there once it has the lock.
+    /// Removes the locks of killed pulls; a living pull checks that its file is still there once it has the lock.
     package func removeDeadLocksOfPulls() throws(StoreError) {
         let leases = directories.leases.raw
         for name in try fileSystem.names(in: leases) where StoreLayout.isLockOfPull(name) {
@@ -33,9 +31,7 @@ extension Store {
         }
     }
 
-    /// Finishes what writers left whose leases are lost, too.
-    ///
-    /// A lease is not synced: a power cut may take it and leave its writer's work, which something else made durable.
+    /// Finishes what writers left whose lease a power cut took, since leases are not synced.
     func recoverLostLeases() throws(StoreError) {
         for name in try lostLeases(in: [.staging, .manifests, .versions]) { try recover(name) }
     }
@@ -43,7 +39,6 @@ extension Store {
     /// Where writers leave entries that end in the name of their lease.
     enum LeaseTrace { case staging, manifests, versions }
 
-    /// The leases that have such entries but no file.
     func lostLeases(in traces: [LeaseTrace]) throws(StoreError) -> [String] {
         var found: [String: [(directory: Int32, name: String)]] = [:]
         for trace in traces {
@@ -58,14 +53,13 @@ extension Store {
             }
             for name in names {
                 guard let lease = Self.lease(thatLeft: name, in: trace) else { continue }
-                // Somebody deletes it already, who needs no lease for that.
+                // It is already being deleted, which needs no lease.
                 if trace == .versions, try fileSystem.isLocked(directory, name) { continue }
                 found[lease, default: []].append((directory, name))
             }
         }
         var lost: [String] = []
-        // Look here after listing the entries: a writer that has any has a lease. One that has ended since then no
-        // longer has any.
+        // Check after listing the entries: a writer with entries has a lease, and an ended one has none left.
         for (lease, entries) in found.sorted(by: { $0.key < $1.key })
         where try fileSystem.status(directories.leases.raw, lease) == nil {
             for entry in entries
@@ -77,7 +71,7 @@ extension Store {
         return lost
     }
 
-    /// The lease in whose name an entry was made; `nil` if it is none's.
+    /// The lease that an entry's name ends in; `nil` if there is none.
     static func lease(thatLeft name: String, in trace: LeaseTrace) -> String? {
         var lease = name[...]
         if trace != .staging {
@@ -92,12 +86,12 @@ extension Store {
         return String(lease)
     }
 
-    /// Records objects whose writer died after it had given them their names: their staged name has a second link.
+    /// Records objects whose writer died after naming them: their staged name has a second link.
     private func recoverPublished() throws(StoreError) {
         let staging = directories.staging.raw
         var left: [String] = []
         let published = try publishedNames(in: staging) { left.append($0) }
-        // Second links of files whose writers died before using them to replace something unsound.
+        // Second links of files whose writers died before using them to replace something damaged.
         for name in left where name.hasSuffix(StoreLayout.spareSuffix) {
             try removeUnlessWritten(name) { () throws(StoreError) in }
         }
@@ -117,7 +111,7 @@ extension Store {
         }
     }
 
-    /// Removes a staged file that nobody writes, once `body` has made use of it.
+    /// Removes a staged file that no process writes, after running `body`.
     private func removeUnlessWritten(
         _ name: String, after body: () throws(StoreError) -> Void
     ) throws(StoreError) {
@@ -131,16 +125,15 @@ extension Store {
         }
     }
 
-    /// Records those of the objects found sound that are still there: what nobody relies on may have been collected
-    /// since it was read.
+    /// Records the intact objects that still exist: unclaimed ones may have been collected since they were read.
     private func record(_ found: [StoredObject], _ index: IndexTransaction) throws(StoreError) {
         for object in found where try objects.contains(object.address) {
             try index.setPresent(object)
         }
     }
 
-    /// Whether a staged file is also an object: it has a name besides its own and the one with which its writer
-    /// replaces something unsound.
+    /// Whether a staged file is also an object: it has a third name besides its own and the one for replacing a
+    /// damaged file.
     func isPublished(
         _ staged: Int32, _ name: String, _ status: FileStatus
     ) throws(StoreError) -> Bool {
@@ -149,8 +142,7 @@ extension Store {
         return status.linkCount > (spare?.isSameFile(as: status) == true ? 2 : 1)
     }
 
-    /// - Parameter others: called with the second links with which writers replace something unsound, and with the
-    ///   copies that repairs stage.
+    /// - Parameter others: called with second links for replacing damaged files, and with copies that repairs stage.
     func publishedNames(
         in directory: Int32, others: (String) -> Void = { _ in }
     ) throws(StoreError) -> [ObjectID] {
@@ -181,16 +173,14 @@ extension Store {
         }
         try writing { (index) throws(StoreError) in
             try self.record(published, index)
-            // A writer that dies between a manifest's rename and its own transaction leaves a
-            // version that only the directory knows.
+            // A writer that dies between a manifest's rename and its own transaction leaves an unrecorded version.
             try index.reconcile(thoroughly: true)
         }
         if isRead {
             try passingOver(staged) { () throws(StoreError) in
                 try self.putBackArrivals(of: lease)
                 try self.removeTreeKeepingContent(in: StoreLayout.staging, lease) { name in
-                    // All that could be needed under such a name was put back; to hash the rest would cost as much as
-                    // adding it.
+                    // Everything needed under such a name was put back; hashing the rest would be expensive.
                     !Self.isStagedName(name)
                 }
             }
@@ -203,14 +193,14 @@ extension Store {
         for name in try hidden(of: lease, in: directories.versions.raw)
         where try !isLastOfItsVersion(name, lease) {
             try passingOver(StoreLayout.treePath(name)) { () throws(StoreError) in
-                // What its builder has copied is read-only from the beginning, and may be torn.
+                // Files copied by the tree's builder are read-only from the beginning, and may be torn.
                 try self.removeTreeKeepingContent(
                     in: StoreLayout.versions, name, strays: { $0.mode & 0o222 != 0 })
             }
         }
     }
 
-    /// Whether the lifecycle needs a version that has only a hidden tree left: a repair brings it back.
+    /// Whether the lifecycle needs a version that has only a hidden tree left, which a repair brings back.
     private func isLastOfItsVersion(_ hidden: String, _ lease: String) throws(StoreError) -> Bool {
         let version = String(hidden.dropFirst().dropLast(lease.utf8.count + 1))
         guard try fileSystem.status(directories.versions.raw, version) == nil,
@@ -225,13 +215,13 @@ extension Store {
     // it. Its bytes are checked: its writer may have died before the sync.
     private func publishedObjects(of lease: String) throws(StoreError) -> [StoredObject] {
         let (sound, torn) = try published(by: lease)
-        // Torn by a power cut before its sync: nothing was promised to anybody yet.
+        // Torn by a power cut before its sync, so never acknowledged.
         for address in torn { try takeTorn(address, of: lease) }
         if !sound.isEmpty || !torn.isEmpty { try syncAll() }
         return sound
     }
 
-    // A writer may have put sound bytes there since the object was read.
+    // A writer may have put intact bytes there since the object was read.
     private func takeTorn(_ address: ObjectID, of lease: String) throws(StoreError) {
         guard
             let staging = try fileSystem.openIfPresent(directories.staging.raw, lease, .directory)
@@ -249,7 +239,7 @@ extension Store {
         try objects.removeFile(of: address, executable: true)
     }
 
-    /// What a writer has published and perhaps not recorded, sound or torn.
+    /// What a writer has published and perhaps not recorded, intact or torn.
     func published(
         by lease: String
     ) throws(StoreError) -> (sound: [StoredObject], torn: [ObjectID]) {
@@ -259,7 +249,6 @@ extension Store {
         return try examined(try publishedNames(in: staging.raw))
     }
 
-    /// The objects that were staged without a lease and have been published.
     func publishedAlone() throws(StoreError) -> [StoredObject] {
         try examined(try publishedNames(in: directories.staging.raw)).sound
     }
@@ -281,19 +270,16 @@ extension Store {
         return (sound, torn)
     }
 
-    /// Whether it is the name of a staged object: `<address>`, or `<provisional name>.<address>`.
     private static func isStagedName(_ name: String) -> Bool {
         guard ObjectID(String(name.prefix(64))) != nil else { return false }
         return name.utf8.count == 64 || ObjectID(String(name.dropFirst(65))) != nil
     }
 
-    /// Removes the staging directory of a writer that has ended, with what is in it.
     func removeStagingDirectory(of lease: String) throws(StoreError) {
         try fileSystem.removeTree(directories.staging.raw, lease)
     }
 
-    /// Puts content that arrived but was not settled back where the next arrival continues it, if a registered
-    /// version misses it.
+    /// Moves unsettled content that a registered version is missing back to where the next arrival continues it.
     ///
     /// It may be torn: the next arrival reads it again.
     private func putBackArrivals(of lease: String) throws(StoreError) {
@@ -320,7 +306,7 @@ extension Store {
             }
             return (wanted, present)
         }
-        // A writer stages an object that is there only if that one is not sound.
+        // A writer stages an existing object only if that one is damaged.
         for (file, name) in found where present.contains(name) {
             guard let status = try fileSystem.status(own.raw, file),
                 try !isPublished(own.raw, file, status)
@@ -335,7 +321,7 @@ extension Store {
                 try fileSystem.setMode(own.raw, file, 0o600)
                 try fileSystem.renameNew(own.raw, file, to: staging, name.description)
             } catch {
-                // Somebody is already staging it, or the disk is full: it will come again.
+                // It is already being staged, or the disk is full: it will come again.
                 guard error.isExisting || error.code == .outOfSpace else { throw error }
             }
         }

@@ -1,14 +1,14 @@
-// Waiting for locks, with a limit and with a notice.
+// Waits for locks, with a limit and with a notice.
 //
-// flock(2) waits for ever or not at all. So a waiter tries again and again, in pauses that grow with the
-// time it has waited; a free lock costs one call, like a blocking wait.
+// flock(2) blocks indefinitely or not at all. So a waiter retries in pauses that grow with the time it has waited; a
+// free lock costs one call, like a blocking wait.
 
 extension FileSystem {
-    /// Opens a file in `leases/` that exists to be locked; makes it if it is absent.
+    /// Opens a lock file in `leases/`, creating it if it is absent.
     ///
-    /// Only the store's owner may open one: if anybody could take the lock, anybody could stop every command
-    /// (flock(2) asks for no right to write). A lock that an older castree made for all to read is closed to
-    /// others. Where a group may write in the store, its owner's commands alone work there.
+    /// Only the store's owner may open one: anyone who could take the lock could stop every command (flock(2)
+    /// requires no write permission). A lock that an older castree made readable for all is closed to others. Where a
+    /// group may write in the store, only its owner's commands work there.
     package func openLock(
         _ leases: Int32, _ name: String
     ) throws(StoreError) -> Descriptor {
@@ -29,7 +29,7 @@ extension FileSystem {
         guard status.kind == .regular else { throw Self.refusal(ofLock: name, status.kind) }
         if status.mode != 0o600 {
             do throws(StoreError) { try setMode(file.raw, 0o600) } catch {
-                // A disk may have one mode for all files. Otherwise only the owner can, so this is somebody else.
+                // A disk may have one mode for all files. Otherwise only the owner may, so this is another user.
                 guard error.code == .permission, status.owner != effectiveUser() else {
                     return file
                 }
@@ -42,8 +42,8 @@ extension FileSystem {
 
     private func makeLock(_ leases: Int32, _ name: String) throws(StoreError) -> Descriptor {
         let file = try open(leases, name, .updating, mode: 0o600)
-        // Compared with what the disk makes of an owner: a server may give all files to one user. A restore may have made
-        // `leases/` itself root's.
+        // Compared with what the disk makes of an owner: a server may give all files to one user. A restore may have
+        // made `leases/` itself root's.
         let owner = try status(file.raw).owner
         let here = try status(leases).owner
         if effectiveUser() == 0 || here == owner { return file }
@@ -52,8 +52,7 @@ extension FileSystem {
         throw StoreError(.permission, "the store's \(StoreLayout.leases)/ belongs to another user")
     }
 
-    /// Closes a lock in a directory to which a group may write to all who may not write there: whoever could take it
-    /// could stop everybody else.
+    /// Restricts a lock in a group-writable directory to users who may write there, as its holder stops all others.
     package func closeLock(_ lock: Int32) throws(StoreError) {
         let mode = try status(lock).mode
         let closed = mode & (mode & 0o020 != 0 ? 0o660 : 0o600)
@@ -71,8 +70,7 @@ extension FileSystem {
             cause: cause)
     }
 
-    /// Takes a lock (flock(2)); waits for its holder as long as `options` allow.
-    ///
+    /// Takes a lock (flock(2)), waiting for its holder as long as `options` allow.
     /// - Throws: `.locked` when the time is over; `.interrupted` if the caller asked to stop meanwhile.
     package func waitForLock(
         _ file: Int32, exclusive: Bool, _ options: StoreOptions
@@ -88,7 +86,7 @@ extension FileSystem {
         throw wait.error(LockHolder.find(of: try status(file)))
     }
 
-    /// Whether somebody has a directory locked, who works on it or takes it away; also if it is gone.
+    /// Whether a process that uses or removes a directory has it locked; also `true` if it is gone.
     package func isLocked(
         _ parent: Int32, _ name: UnsafePointer<CChar>
     ) throws(StoreError) -> Bool {
@@ -105,11 +103,10 @@ extension FileSystem {
     }
 }
 
-/// One wait for a lock: how long the next pause is, when to give notice, when to give up.
+/// One wait for a lock: the length of the next pause, when to give notice, when to give up.
 package struct LockWait {
-    /// After this time a notice names the lock's holder.
+    /// The time after which a notice names the lock's holder.
     private static let silence: Duration = .seconds(2)
-    /// The longest pause between two tries, in milliseconds.
     private static let longestPause: Int64 = 50
 
     private let options: StoreOptions

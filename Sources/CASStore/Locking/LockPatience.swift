@@ -1,7 +1,6 @@
-/// How long one operation waits for locks, in all of its waits together.
+/// Limits all lock waits of one operation together, where a store's options limit each.
 ///
-/// A store's options limit one wait. An operation that somebody waits for (a page, a signal) cannot afford
-/// several, one after the other.
+/// An operation with someone waiting (a page, a signal) cannot afford several in a row.
 package struct LockPatience: Sendable {
     @TaskLocal static var current: LockPatience?
 
@@ -35,6 +34,5 @@ package struct LockPatience: Sendable {
         return try result.get()
     }
 
-    /// Whether the operation waits for nothing any more.
     var isOver: Bool { isGivenUp() || SuspendingClock.now >= end }
 }

@@ -1,13 +1,10 @@
 import Synchronization
 
-/// A worker's hasher and buffer, for reading whole files.
-///
-/// One per thread.
+/// A hasher and buffer for reading whole files; one per thread.
 package struct ObjectChecker: ~Copyable {
     private var hasher: ObjectHasher
     private var fingerprinter: Fingerprinter
     package let buffer: UnsafeMutableRawBufferPointer
-    /// Limits the rate of reading, if set.
     var pace: ReadPace?
 
     /// Bytes read at a time: large enough that the call costs nothing, small enough for the cache.
@@ -23,8 +20,7 @@ package struct ObjectChecker: ~Copyable {
 
     deinit { buffer.deallocate() }
 
-    /// The address, fingerprint and size of an open file; if the file cannot be read to its end, what was read
-    /// is forgotten.
+    /// The address, fingerprint and size of an open file; after a read error the state is reset.
     package mutating func hash(
         _ file: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> StoredObject {
@@ -66,7 +62,6 @@ package struct ObjectChecker: ~Copyable {
         return (fingerprinter.finish(), offset)
     }
 
-    /// The address and fingerprint of bytes in memory.
     package mutating func hash(
         _ bytes: UnsafeRawBufferPointer
     ) -> (address: ObjectID, fingerprint: Fingerprint) {
@@ -92,7 +87,7 @@ final class ReadPace: Sendable {
         self.check = check
     }
 
-    /// Notes that bytes were read, and waits until more may be.
+    /// Counts bytes read, and waits until more may be.
     func spend(_ count: Int) throws(StoreError) {
         var wait = limit.withLock { limit in
             limit.fill(at: milliseconds())

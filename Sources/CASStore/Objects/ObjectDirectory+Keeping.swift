@@ -1,8 +1,7 @@
-// Something in a wrong place among the objects may be the last copy of an object: it is kept before it goes.
+// A misplaced file among the objects may be the last copy of an object, so it is kept before it goes.
 
 extension ObjectDirectory {
-    /// Keeps in quarantine what stands wrongly at a path inside `objects/` and is about to be removed or replaced,
-    /// unless its bytes are those of a sound object.
+    /// Keeps a wrong file that is about to go in quarantine, unless it has an intact object's bytes.
     ///
     /// A file keeps its name as well, so that it can still be replaced in one step; a directory is moved. Durable,
     /// because what the caller does next may reach the disk first.
@@ -38,16 +37,14 @@ extension ObjectDirectory {
             else { return nil }
             content = try checker.hash(file.raw, fileSystem).address
         } catch {
-            // Another user, or another day, may read it.
+            // It may be readable for another user or later.
             guard error.code == .permission || error.code == .io else { throw error }
             return try StoreLayout.aside("unread")
         }
         return try isSound(content, checker: &checker) ? nil : quarantineName(content)
     }
 
-    /// A free name in quarantine for what stood in place of an object, or has its bytes.
-    ///
-    /// It replaces nothing that is there: that may be the last copy of something else.
+    /// A free name in quarantine, since an existing file there may be the last copy of something else.
     func quarantineName(_ address: ObjectID) throws(StoreError) -> String {
         let name = address.description
         guard try fileSystem.status(directories.quarantine.raw, name) != nil else { return name }
@@ -56,8 +53,7 @@ extension ObjectDirectory {
 }
 
 extension StoreLayout {
-    /// The address that a name in quarantine begins with: `<address>`, or `<address>.<token>` beside that; `nil` if
-    /// it was no object's.
+    /// The address in a quarantine name (`<address>`, or `<address>.<token>` beside that); `nil` for other names.
     static func quarantinedAddress(_ name: String) -> ObjectID? {
         if let address = ObjectID(name) { return address }
         let bytes = name.utf8

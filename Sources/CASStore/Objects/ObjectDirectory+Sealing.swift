@@ -1,9 +1,9 @@
 // An object's file carries a seal: a part of its address in the nanoseconds of its modification time.
 //
-// Whoever writes through another name of the file, cuts it, or puts another file in its place stamps it with a time of
-// their own. So one look at a file tells whether it was touched since castree wrote it, without any record that could be
-// lost; links and renames change the change time only. A file without the seal is no wrong file: it is read, and sealed
-// if it is sound. Whoever sets the time back on purpose is found by a check, which reads the bytes.
+// Writing through another name of the file, truncating it, or putting another file in its place stamps it with
+// another time. One look at a file thus tells whether it was touched since castree wrote it, without any record that
+// could be lost; links and renames change the change time only. A file without the seal is read, and sealed if it is
+// intact. If someone sets the time back on purpose, a check finds it by reading the bytes.
 
 extension ObjectDirectory {
     private static let second: Int64 = 1_000_000_000
@@ -13,7 +13,6 @@ extension ObjectDirectory {
         1 + Int64(address.w1 % UInt64(second - 1))
     }
 
-    /// Whether a file has the size and the seal of an object.
     package static func isSealed(_ status: FileStatus, _ address: ObjectID, _ byteCount: Int64)
         -> Bool
     {
@@ -22,24 +21,16 @@ extension ObjectDirectory {
     }
 
     /// Seals a file whose bytes are those of an object.
-    ///
-    /// - Parameters:
-    ///   - directory: where it stands.
-    ///   - name: its name there.
-    ///   - address: the object.
-    ///   - time: nanoseconds since 1970 when it was written; its second stays.
+    /// - Parameter time: nanoseconds since 1970 when it was written; its second stays.
     package func seal(
         _ directory: Int32, _ name: UnsafePointer<CChar>, as address: ObjectID, at time: Int64
     ) {
         let nanoseconds = max(0, time) / Self.second * Self.second + Self.seal(of: address)
-        // A file without a seal is read before it is linked, and nothing else is lost: somebody else's file, or a
-        // file system that is read-only.
+        // If this fails (another user's file, a read-only file system), the file is only read before it is linked.
         try? fileSystem.setModified(directory, name, nanoseconds)
     }
 
-    /// The same for a file that lacks its seal and was read.
-    ///
-    /// Where the times alone cannot be set it is read again the next time: whoever only looks takes no room.
+    /// Seals a file that had lost its seal and was read, if its times alone can be set: a check must not take space.
     package func sealAgain(
         _ directory: Int32, _ name: UnsafePointer<CChar>, as address: ObjectID, at time: Int64
     ) {
@@ -47,7 +38,7 @@ extension ObjectDirectory {
         seal(directory, name, as: address, at: time)
     }
 
-    /// Takes the seal from an object's file that somebody has found wrong: whoever would link it reads it first.
+    /// Removes the seal of a file found damaged, so that it is read before it is linked.
     func unseal(_ address: ObjectID, executable: Bool) throws(StoreError) {
         guard let time = try status(address, executable: executable)?.modifiedAt else { return }
         try StoreLayout.withObjectPath(address, executable: executable) {
@@ -57,8 +48,7 @@ extension ObjectDirectory {
         }
     }
 
-    /// Whether an object's file, or its executable copy, has the object's bytes: told by its seal, or by reading it.
-    ///
+    /// Whether an object's file, or its executable copy, has the object's bytes, judged by its seal or by reading it.
     /// - Returns: `nil` if there is none.
     package func isRight(
         _ address: ObjectID, byteCount: Int64, executable: Bool = false
@@ -73,7 +63,6 @@ extension ObjectDirectory {
         return try isRight(address, status, byteCount: status.byteCount, executable: false)
     }
 
-    /// The same for a file that was looked at.
     func isRight(
         _ address: ObjectID, _ status: FileStatus, byteCount: Int64, executable: Bool
     ) throws(StoreError) -> Bool {

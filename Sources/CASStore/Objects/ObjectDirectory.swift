@@ -1,4 +1,4 @@
-/// Facts about an object that is on disk.
+/// An object on disk.
 public struct StoredObject: Sendable, Hashable {
     /// The SHA-256 of the bytes.
     public let address: ObjectID
@@ -14,9 +14,7 @@ public struct StoredObject: Sendable, Hashable {
     }
 }
 
-/// Objects on disk: publish, open, verify, delete, list.
-///
-/// Knows nothing of the index.
+/// Publishes, opens, verifies, deletes and lists objects on disk, independently of the index.
 package struct ObjectDirectory: Sendable {
     let fileSystem: any FileSystem
     let directories: StoreDirectories
@@ -33,9 +31,7 @@ package struct ObjectDirectory: Sendable {
         }
     }
 
-    /// Whether a regular file stands at the object's path, reached through no symbolic link.
-    ///
-    /// Says nothing about its bytes.
+    /// Whether a regular file is at the object's path, reached through no symbolic link, whatever its bytes.
     package func contains(_ address: ObjectID) throws(StoreError) -> Bool {
         do throws(StoreError) {
             return try open(address) != nil
@@ -46,7 +42,7 @@ package struct ObjectDirectory: Sendable {
     }
 
     /// Opens an object; `nil` if there is none.
-    /// - Throws: `.damagedObject` when something other than a regular file stands there.
+    /// - Throws: `.damagedObject` when something other than a regular file is there.
     package func open(_ address: ObjectID) throws(StoreError) -> Descriptor? {
         do throws(StoreError) {
             let file = try StoreLayout.withObjectPath(address) { (path) throws(StoreError) in
@@ -71,13 +67,11 @@ package struct ObjectDirectory: Sendable {
                 + "run castree fsck --repair", object: address)
     }
 
-    /// Gives a staged file the object's name.
+    /// Gives a staged file, whose bytes are durable and match the address, the object's name.
     ///
-    /// The bytes must be durable and match the address.
-    ///
-    /// EEXIST means that someone else was first: those bytes are checked, and replaced by ours if
-    /// they are wrong. Either way the caller makes the directory durable before it promises.
-    /// - Returns: whether what stood there had other bytes, and is replaced.
+    /// On EEXIST another writer was first: those bytes are checked, and replaced by ours if they are wrong. Either
+    /// way the caller makes the directory durable before it acknowledges.
+    /// - Returns: whether wrong bytes were there and are replaced.
     package func publish(
         _ staged: Int32, _ name: UnsafePointer<CChar>, as address: ObjectID,
         checker: inout ObjectChecker
@@ -86,10 +80,10 @@ package struct ObjectDirectory: Sendable {
         if try link(staged, name, as: address) { return false }
         if try isSound(address, checker: &checker) { return false }
         try makeShard(of: address)
-        // What stands there now may be the last copy of something else.
+        // What is there now may be the last copy of something else.
         try keepUnlessObject(
             at: StoreLayout.objectPath(address), of: address, checker: &checker)
-        // No file takes the place of a directory (rename(2), EISDIR).
+        // A file cannot replace a directory (rename(2), EISDIR).
         if try status(address)?.kind == .directory {
             _ = try quarantineUnlessSound(address, checker: &checker)
         }
@@ -111,7 +105,6 @@ package struct ObjectDirectory: Sendable {
         return true
     }
 
-    /// - Returns: `false` if a file of that name is there.
     private func link(
         _ staged: Int32, _ name: UnsafePointer<CChar>, as address: ObjectID
     ) throws(StoreError) -> Bool {
@@ -138,7 +131,7 @@ package struct ObjectDirectory: Sendable {
         try verified(address, checker: &checker) != nil
     }
 
-    /// Reads an object whole; `nil` if there is none, its bytes do not match the address, or the disk cannot read them.
+    /// Reads an object whole; `nil` if it is missing, unreadable, or does not match its address.
     package func verified(
         _ address: ObjectID, checker: inout ObjectChecker
     ) throws(StoreError) -> StoredObject? {
@@ -152,8 +145,7 @@ package struct ObjectDirectory: Sendable {
         }
     }
 
-    /// Makes the directory of an address's first two digits; anything else in its place, like a link that somebody
-    /// made, goes to quarantine.
+    /// Creates an object's shard directory; anything else in its place, such as a link, goes to quarantine.
     package func makeShard(of address: ObjectID) throws(StoreError) {
         try makeShard(named: Self.shard(of: address))
     }
@@ -175,12 +167,10 @@ package struct ObjectDirectory: Sendable {
         try fileSystem.status(objects, shard)?.kind == .directory
     }
 
-    /// Whether an object can stand in its place.
     func hasShard(of address: ObjectID) throws(StoreError) -> Bool {
         try isShardThere(Self.shard(of: address))
     }
 
-    /// Makes the entries of an object's directory durable, and those of `objects/`.
     package func syncEntries(of address: ObjectID) throws(StoreError) {
         let shard = Self.shard(of: address)
         let directory = try fileSystem.open(objects, shard, .directory, mode: 0)
@@ -188,12 +178,8 @@ package struct ObjectDirectory: Sendable {
         try fileSystem.sync(objects)
     }
 
-    /// Deletes the files of objects and their executable copies; it is no error if they are already gone.
-    ///
-    /// Deletes nothing through a link in place of a shard: what is behind it is not the store's.
-    /// - Parameters:
-    ///   - addresses: the objects.
-    ///   - trying: deletes one by the closure that it gets, and decides what a failure means.
+    /// Deletes the files of objects and their executable copies, if any, but follows no link in place of a shard.
+    /// - Parameter trying: deletes one by the closure that it gets, and decides what a failure means.
     /// - Returns: those that had executable copies.
     @discardableResult
     package func remove(
@@ -213,15 +199,12 @@ package struct ObjectDirectory: Sendable {
         return copied
     }
 
-    /// Deletes one file of an object: its own, or its executable copy; like ``remove(_:)``.
-    ///
-    /// A directory there is not castree's, and goes to quarantine: its content may be needed.
+    /// Deletes an object's own file or its executable copy; a stranger's directory there goes to quarantine.
     func removeFile(of address: ObjectID, executable: Bool) throws(StoreError) {
         guard try hasShard(of: address) else { return }
         try deleteFile(of: address, executable: executable)
     }
 
-    /// - Returns: whether there was one.
     @discardableResult
     private func deleteFile(
         of address: ObjectID, executable: Bool
@@ -233,7 +216,7 @@ package struct ObjectDirectory: Sendable {
                     try fileSystem.remove(objects, path, directory: false)
                 } != nil
             } catch {
-                // EPERM is said of directories, and of what is immutable.
+                // EPERM is returned for directories, and for immutable files.
                 guard error.isDirectory, try fileSystem.status(objects, path)?.kind == .directory
                 else { throw error }
                 try fileSystem.setAside(
@@ -244,11 +227,11 @@ package struct ObjectDirectory: Sendable {
         }
     }
 
-    /// Moves what stands in place of an object to quarantine, unless it is the object.
+    /// Moves what is in place of an object to quarantine, unless it is the object.
     ///
-    /// Writers name their files without any lock: one may have put sound bytes there since the caller looked. So what
-    /// was moved is read once more, and goes back if it is sound.
-    /// - Returns: `false` if the object is there and sound.
+    /// Writers name their files without any lock: one may have put intact bytes there since the caller looked. So
+    /// what was moved is read once more, and goes back if it is intact.
+    /// - Returns: `false` if the object is there and intact.
     package func quarantineUnlessSound(
         _ address: ObjectID, checker: inout ObjectChecker
     ) throws(StoreError) -> Bool {
@@ -256,8 +239,8 @@ package struct ObjectDirectory: Sendable {
             address, to: directories.quarantine.raw, quarantineName(address), checker: &checker)
     }
 
-    /// Moves away what stands in place of an object, and back if it is sound.
-    /// - Returns: whether the object is there and sound.
+    /// Moves away what is in place of an object, and back if it is intact.
+    /// - Returns: whether the object is there and intact.
     func takeUnlessSound(
         _ address: ObjectID, to target: Int32, _ name: String, checker: inout ObjectChecker
     ) throws(StoreError) -> Bool {
@@ -275,7 +258,6 @@ package struct ObjectDirectory: Sendable {
         }
     }
 
-    /// Whether the executable copy is a file whose bytes match the address.
     func isExecutableCopySound(
         _ address: ObjectID, checker: inout ObjectChecker
     ) throws(StoreError) -> Bool {
@@ -283,7 +265,6 @@ package struct ObjectDirectory: Sendable {
             address, objects, StoreLayout.objectPath(address, executable: true), checker: &checker)
     }
 
-    /// Whether a regular file has a name and the bytes of an address.
     private func isSound(
         _ address: ObjectID, _ directory: Int32, _ name: String, checker: inout ObjectChecker
     ) throws(StoreError) -> Bool {
@@ -293,19 +274,17 @@ package struct ObjectDirectory: Sendable {
             else { return false }
             return try checker.hash(file.raw, fileSystem).address == address
         } catch {
-            // What cannot be read is not sound.
+            // Unreadable counts as damaged.
             guard error.code == .io || error.code == .permission else { throw error }
             return false
         }
     }
 
-    /// The names of the shard directories, sorted.
     package func shards() throws(StoreError) -> [String] {
         try fileSystem.names(in: objects, where: Self.isShard).sorted()
     }
 
-    /// Makes the shard directories that objects lack, even if something else stands in their place; the caller makes
-    /// them durable.
+    /// Creates missing shard directories, even if something else is in their place; the caller makes them durable.
     func makeShards(for addresses: some Sequence<ObjectID>) throws(StoreError) {
         var isThere = try shardsThere()
         for address in addresses {
@@ -316,9 +295,7 @@ package struct ObjectDirectory: Sendable {
         }
     }
 
-    /// Which of the 256 shards there are, by number.
-    ///
-    /// To open one that is not there costs an error with its path; a small store lacks most.
+    /// Which of the 256 shards exist, by number; trying to open each would cost an error for every missing one.
     func shardsThere() throws(StoreError) -> [Bool] {
         var isThere = [Bool](repeating: false, count: StoreLayout.shards.count)
         for name in try shards() {
@@ -336,7 +313,6 @@ package struct ObjectDirectory: Sendable {
         StoreLayout.isShardName(name) && (kind == .directory || kind == .unknown)
     }
 
-    /// What stands in one shard directory.
     package struct Listing: Sendable {
         package var objects: [(address: ObjectID, status: FileStatus)] = []
         package var executableCopies: [(address: ObjectID, status: FileStatus)] = []

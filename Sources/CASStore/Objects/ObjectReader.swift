@@ -1,7 +1,6 @@
-/// An open object: positional reads; closed at the end of its life.
+/// An open object for positional reads, closed at the end of its life.
 ///
-/// An open object stays readable even if it is collected meanwhile. Several threads may read at
-/// once.
+/// It stays readable even if the object is collected meanwhile. Several threads may read at once.
 public struct ObjectReader: ~Copyable, Sendable {
     /// The object's address.
     public let address: ObjectID
@@ -20,10 +19,8 @@ public struct ObjectReader: ~Copyable, Sendable {
         self.fileSystem = fileSystem
     }
 
-    /// Opens a tree's file, which should have the bytes of an object.
-    ///
-    /// It is reached through no symbolic link. Says nothing about its bytes.
-    /// - Returns: `nil` if no regular file stands there.
+    /// Opens a tree's file that should be an object, through no symbolic link, without checking its bytes.
+    /// - Returns: `nil` if no regular file is there.
     package init?(
         _ address: ObjectID, at path: String, below directory: Int32,
         _ fileSystem: any FileSystem
@@ -42,10 +39,8 @@ public struct ObjectReader: ~Copyable, Sendable {
         }
     }
 
-    /// Calls `body` with the bytes, piece by piece, in constant memory, and verifies the address at
-    /// the end.
-    /// - Throws: `.damagedObject` when the bytes do not match, after the last piece was handed out, or
-    ///   cannot be read; what `body` throws.
+    /// Calls `body` with the bytes, piece by piece, in constant memory, and verifies the address at the end.
+    /// - Throws: `.damagedObject` if they are unreadable or, after the last piece, do not match; what `body` throws.
     public func forEachPiece(
         _ body: (RawSpan) throws(StoreError) -> Void
     ) throws(StoreError) {
@@ -60,7 +55,7 @@ public struct ObjectReader: ~Copyable, Sendable {
         guard checker.finish().address == address else { throw StoreError.damagedObject(address) }
     }
 
-    /// Says of a file that the disk cannot read which object it is.
+    /// Adds to an error from the disk which object it is about.
     private func naming<R>(_ read: () throws(StoreError) -> R) throws(StoreError) -> R {
         do throws(StoreError) {
             return try read()

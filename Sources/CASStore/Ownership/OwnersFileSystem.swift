@@ -1,13 +1,13 @@
 package import Platform
 
-/// The file system for root in another user's store or origin: root is that user there.
+/// The file system for root in another user's store or origin, where root acts as that user.
 ///
-/// Whatever root does with a path that the owner may change, root does with the owner's rights (``OtherUser``): a
-/// directory that the owner swaps for a link leads only where the owner may go, and what is made is the owner's. Paths from
-/// the working directory are what a person typed, and are found as root; so are sources (``outside``).
+/// Anything done with a path that the owner may change is done with the owner's rights (``OtherUser``): a directory
+/// that the owner swaps for a link leads only where the owner may go, and new files are the owner's. Paths from the
+/// working directory were typed by a person and are resolved as root; so are sources (``outside``).
 package struct OwnersFileSystem: FileSystemWrapper {
     package let base: any FileSystem
-    /// Whom root is, or why that cannot be: then nothing is made.
+    /// The user to act as, or why that is impossible: then nothing is made.
     private let owner: Result<OtherUser, StoreError>
 
     /// The file system for a store or an origin: the given one, unless root uses another user's.
@@ -23,9 +23,7 @@ package struct OwnersFileSystem: FileSystemWrapper {
         return OwnersFileSystem(base: base, owner: .success(owner))
     }
 
-    /// The file system for a directory that may not be there yet.
-    ///
-    /// If nobody can tell whose it is, whatever would change something throws the reason.
+    /// The file system for a directory that may not exist yet; without a known owner, every change throws the reason.
     package static func around(
         _ base: any FileSystem, directory path: String
     ) -> any FileSystem {
@@ -41,7 +39,7 @@ package struct OwnersFileSystem: FileSystemWrapper {
         }
     }
 
-    /// For root without the right to be somebody else (CAP_SETUID).
+    /// For root without the right to change the user (CAP_SETUID).
     private static func notAllowed(_ path: String, _ user: UInt32) -> StoreError {
         StoreError(
             .notOwner,
@@ -50,11 +48,10 @@ package struct OwnersFileSystem: FileSystemWrapper {
                 + "command as its owner" + (userName(user).map { " (sudo -u \($0) …)" } ?? ""))
     }
 
-    /// Why root cannot be the owner, if so.
     var refusal: StoreError? { if case .failure(let error) = owner { error } else { nil } }
 
     /// Changes something as the owner.
-    /// - Throws: why root cannot be the owner: `.notOwner`, or what failed when it looked whose the directory is.
+    /// - Throws: why root cannot be the owner: `.notOwner`, or the error in finding the directory's owner.
     private func acting<R: ~Copyable>(
         _ call: @autoclosure () throws(StoreError) -> R
     ) throws(StoreError) -> R {
@@ -62,7 +59,7 @@ package struct OwnersFileSystem: FileSystemWrapper {
         return try asOwner(call)
     }
 
-    /// Does something as the owner, if this process may be somebody else.
+    /// Does something as the owner, if this process may change the user.
     func asOwner<R: ~Copyable>(
         _ body: () throws(StoreError) -> R
     ) throws(StoreError) -> R {
@@ -72,7 +69,7 @@ package struct OwnersFileSystem: FileSystemWrapper {
         return try body()
     }
 
-    /// Looks at a path: as the owner, but for one that a person typed.
+    /// Resolves a path as the owner, except for one that a person typed.
     private func looking<R: ~Copyable>(
         _ directory: Int32, _ call: @autoclosure () throws(StoreError) -> R
     ) throws(StoreError) -> R {
@@ -80,7 +77,7 @@ package struct OwnersFileSystem: FileSystemWrapper {
     }
 }
 
-// Verbs with an open file need no rights any more, but for those that change whose or what it is.
+// Calls on an open file need no rights, except those that change its owner or mode.
 extension OwnersFileSystem {
     package func open(
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
@@ -95,7 +92,7 @@ extension OwnersFileSystem {
         }
     }
 
-    /// Opens what is there, for root who can make nothing.
+    /// Opens an existing path, for root who can create nothing.
     private func opened(
         _ directory: Int32, _ path: UnsafePointer<CChar>
     ) throws(StoreError) -> Descriptor {
@@ -188,11 +185,10 @@ extension OwnersFileSystem {
 }
 
 extension FileSystem {
-    /// The file system for what is outside the store, and belongs to the user who makes it.
+    /// The file system for everything outside the store, which belongs to the calling user.
     package var outside: any FileSystem { (self as? OwnersFileSystem)?.base ?? self }
 
-    /// The file system for a directory that was opened again by its path: whoever may rename it may have put another
-    /// user's in its place.
+    /// The file system for a directory reopened by its path, where another user's may have been swapped in.
     package func owners(of root: Int32, _ path: String) throws(StoreError) -> any FileSystem {
         try OwnersFileSystem.around(outside, root: root, of: path)
     }

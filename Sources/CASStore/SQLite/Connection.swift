@@ -1,19 +1,15 @@
 import CSQLite
 
-/// One SQLite database, one owner.
+/// One SQLite database with one owner; used by one thread at a time (`Index` guards it).
 ///
-/// Not for use by two threads at once: `Index` guards it.
-///
-/// Statements are prepared once and kept (sqlite.org/c3ref/prepare.html). A transaction is a closure
-/// that cannot suspend.
+/// Statements are prepared once and kept (sqlite.org/c3ref/prepare.html).
 package final class Connection {
     private let handle: OpaquePointer
     private var prepared: [String: Statement] = [:]
     private let busy: BusyWait
-    /// Whose rights SQLite's own calls need; `nil` for this process's.
+    /// The user whose rights SQLite's own calls need; `nil` for this process's.
     private let owner: OwnersFileSystem?
 
-    /// How to open a database.
     package enum Mode { case readWrite, readOnly, memory }
 
     /// Opens `path`, creating it in mode `.readWrite`.
@@ -55,11 +51,11 @@ package final class Connection {
         sqlite3_close_v2(handle)
     }
 
-    /// Whether SQLite's locks are tried again after a signal; asked for once, before the first database is opened.
+    /// Whether SQLite retries its locks after a signal; requested once, before the first database is opened.
     private static let retriesLocks = castree_sqlite_retry_locks() != 0
 
-    /// Opens a database through the open directory that holds it, whatever stands at its path by now and however long that
-    /// is; where that cannot be (macOS, no /proc), by its path.
+    /// Opens a database through its open directory, whatever is at its path by now and however long that is; by its
+    /// path where that is impossible (macOS, no /proc).
     private static func open(
         _ path: String, _ directory: Int32?, _ flags: Int32, _ opened: inout OpaquePointer?
     ) -> Int32 {
@@ -81,12 +77,11 @@ package final class Connection {
         return try body()
     }
 
-    /// Does what may open, make or remove a file of the database, as the owner of the store.
+    /// Runs what may open, make or remove a file of the database, as the owner of the store.
     func acting<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
         try Self.acting(owner, body)
     }
 
-    /// Runs statements that return nothing and take nothing.
     package func execute(_ sql: String) throws(StoreError) {
         let result = try acting { () throws(StoreError) in
             sqlite3_exec(handle, sql, nil, nil, nil)
@@ -111,11 +106,9 @@ package final class Connection {
         return statement
     }
 
-    /// Whether the rollback journal is a file.
     private(set) var journalIsOnDisk = false
 
-    /// Where the rollback journal of the next transactions is kept
-    /// (sqlite.org/pragma.html#pragma_journal_mode); at first in memory.
+    /// Where to keep the rollback journal of the next transactions (sqlite.org/pragma.html#pragma_journal_mode).
     func keepJournal(onDisk: Bool) throws(StoreError) {
         guard onDisk != journalIsOnDisk else { return }
         try execute("PRAGMA journal_mode = \(onDisk ? "TRUNCATE" : "MEMORY")")
@@ -124,8 +117,8 @@ package final class Connection {
 
     /// Whether the last transaction happened as a whole, or not at all.
     ///
-    /// Where SQLite undoes one from a journal in memory, it ignores what the disk refuses (pagerUnlockAndRollback). Only if
-    /// no page had been written was there nothing to undo.
+    /// While undoing from a journal in memory, SQLite ignores write errors (pagerUnlockAndRollback). Only if no page
+    /// had been written was there nothing to undo.
     private(set) var isWhole = true
 
     /// How many pages SQLite has tried to write (sqlite.org/c3ref/c_dbstatus_options.html, CACHE_WRITE).
@@ -137,8 +130,8 @@ package final class Connection {
 
     /// Runs `body` in one transaction; rolls back if it throws.
     ///
-    /// `BEGIN IMMEDIATE` takes the write lock at once, so a transaction never fails half-way because
-    /// another process writes (sqlite.org/lang_transaction.html).
+    /// `BEGIN IMMEDIATE` takes the write lock at once, so a transaction never fails half-way because another process
+    /// writes (sqlite.org/lang_transaction.html).
     package func transaction<R>(
         writing: Bool, _ body: () throws(StoreError) -> R
     ) throws(StoreError) -> R {
@@ -152,9 +145,9 @@ package final class Connection {
             try execute("COMMIT")
         } catch {
             resetAll()
-            // Some errors (full disk, I/O) have already rolled back; then there is nothing left to
-            // roll back. The error that matters is the first (sqlite.org/lang_transaction.html).
-            // An error that is not SQLite's came after writes that all succeeded: undoing them asks no more of the disk.
+            // Some errors (full disk, I/O) have already rolled back, and nothing is left to roll back. The error that
+            // matters is the first (sqlite.org/lang_transaction.html). An error that is not SQLite's came after
+            // writes that all succeeded: undoing them asks no more of the disk.
             var isUndone = !error.isOfSQLite && sqlite3_get_autocommit(handle) == 0
             if sqlite3_get_autocommit(handle) == 0 {
                 do throws(StoreError) { try execute("ROLLBACK") } catch { isUndone = false }
@@ -209,7 +202,6 @@ extension StoreError {
             cause: .sqlite(code: code, message: text))
     }
 
-    /// Whether the database could not be made durable.
     var saysIndexSyncFailed: Bool {
         guard case .sqlite(let code, _) = cause else { return false }
         return code == castree_sqlite_ioerr_fsync()
@@ -233,7 +225,7 @@ extension StoreError {
         return [1, 33].contains(code >> 8) && code & 0xff == SQLITE_IOERR
     }
 
-    /// Whether the index cannot be opened or written here, though it may be sound.
+    /// Whether the index cannot be opened or written here, though it may be intact.
     var saysIndexIsUnreachable: Bool {
         guard case .sqlite(let code, _) = cause, !saysIndexIsUnread else { return false }
         switch code & 0xff {
@@ -243,9 +235,7 @@ extension StoreError {
     }
 }
 
-/// Waits for a program that has locked the database (sqlite.org/c3ref/busy_handler.html).
-///
-/// For one connection, which one thread uses at a time.
+/// Waits for a program that has locked the database (sqlite.org/c3ref/busy_handler.html), on one connection.
 final class BusyWait {
     private let path: String
     private let options: StoreOptions
@@ -256,7 +246,6 @@ final class BusyWait {
         self.options = options
     }
 
-    /// Rests for a while.
     /// - Parameter count: how many calls came before for the same lock.
     /// - Returns: whether to try again.
     func goesOn(after count: Int32) -> Bool {
@@ -264,8 +253,7 @@ final class BusyWait {
         guard !wait.isOver, !wait.isInterrupted else { return false }
         wait.rest()
         if wait.isToBeTold {
-            // Not by opening it: closing it again would drop the connection's own locks. If this fails,
-            // the notice names nobody.
+            // Do not open it: closing would drop the connection's own locks. On failure the notice names no process.
             let status = try? POSIXFileSystem().status(POSIXFileSystem.workingDirectory, path)
             wait.tell(status.flatMap { $0 }.map(LockHolder.find(of:)) ?? .unknown)
         }
@@ -275,6 +263,5 @@ final class BusyWait {
 }
 
 extension StoreError {
-    /// Whether SQLite has said it.
     fileprivate var isOfSQLite: Bool { if case .sqlite = cause { true } else { false } }
 }

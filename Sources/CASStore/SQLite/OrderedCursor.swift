@@ -1,8 +1,7 @@
-/// Finds many rows by ascending key, in one pass.
+/// Finds many rows by ascending key, in one pass of one transaction.
 ///
-/// A separate look-up costs about three times as much as the next row, so the cursor steps to near
-/// keys and seeks only distant ones. For use inside one transaction; rows written meanwhile may or
-/// may not be seen, so look first and write afterwards.
+/// A separate look-up costs about three times as much as the next row, so the cursor steps to near keys and seeks
+/// only distant ones. Rows written meanwhile may or may not be seen: look first and write afterwards.
 struct OrderedCursor<Key: Comparable> {
     /// The statement returns the rows from a key on, in the order of keys.
     private let rows: Statement
@@ -12,7 +11,6 @@ struct OrderedCursor<Key: Comparable> {
     private var here: Key?
     private var hasBegun = false
 
-    /// How many rows to step over before seeking the key.
     private static var stepsMax: Int { 4 }
 
     init(
@@ -24,9 +22,7 @@ struct OrderedCursor<Key: Comparable> {
         self.read = read
     }
 
-    /// Moves to the row with a key that is not smaller than the one before.
-    ///
-    /// - Returns: the row, to read its columns; `nil` if there is none.
+    /// Moves to the row with a key that is not smaller than the previous one; `nil` if there is none.
     mutating func find(_ wanted: Key) throws(StoreError) -> Statement? {
         var steps = 0
         while true {
@@ -45,6 +41,5 @@ struct OrderedCursor<Key: Comparable> {
         }
     }
 
-    /// Releases the rows.
     func end() { rows.reset() }
 }

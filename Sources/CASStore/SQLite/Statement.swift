@@ -1,8 +1,6 @@
 import CSQLite
 
-/// One prepared statement: bind, step, read columns.
-///
-/// Parameters count from 1, columns from 0.
+/// One prepared statement, whose parameters count from 1 and columns from 0.
 package final class Statement {
     private let handle: OpaquePointer
     private unowned let connection: Connection
@@ -75,7 +73,6 @@ package final class Statement {
         while try step() {}
     }
 
-    /// The result of `read` for the first row; `nil` if there is none.
     package func first<R>(
         _ read: (Statement) throws(StoreError) -> R
     ) throws(StoreError) -> R? {
@@ -83,7 +80,6 @@ package final class Statement {
         return try step() ? try read(self) : nil
     }
 
-    /// The first number of the first row; `nil` if there is none.
     package func firstInteger() throws(StoreError) -> Int64? { try first { $0.integer(0) } }
 
     /// Ends a half-read result; bound values stay.
@@ -101,7 +97,7 @@ package final class Statement {
         sqlite3_column_text(handle, column).map { String(cString: $0) }
     }
 
-    /// Calls `body` with the bytes of a column, valid only inside.
+    /// Calls `body` with the bytes of a column, valid only during the call.
     package func withBlob<R>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> R) -> R {
         let start = sqlite3_column_blob(handle, column)
         let count = Int(sqlite3_column_bytes(handle, column))
@@ -113,8 +109,7 @@ package final class Statement {
         withBlob(column) { $0.count == 32 ? ObjectID(unchecked: $0) : nil }
     }
 
-    /// Like ``address(_:)``.
-    /// - Throws: `.index` if the column holds none.
+    /// - Throws: `.index` if the column holds no address.
     func requiredAddress(_ column: Int32) throws(StoreError) -> ObjectID {
         guard let address = address(column) else {
             throw StoreError(.index, "the index holds a damaged address")

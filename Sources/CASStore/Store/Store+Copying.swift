@@ -9,7 +9,7 @@ extension Store {
         allowingReflink: Bool, on place: (any FileSystem)? = nil
     ) throws(StoreError) -> Bool {
         guard let source = try objects.open(address) else { throw missingObject(address) }
-        // A clone is not read: what was touched is copied instead, and hashed.
+        // A clone is not read, so a touched file is copied and hashed instead.
         let status = allowingReflink ? try fileSystem.status(source.raw) : nil
         let isSealed = status.map { ObjectDirectory.isSealed($0, address, $0.byteCount) } ?? false
         return try copy(
@@ -17,7 +17,6 @@ extension Store {
             on: place)
     }
 
-    /// Copies the bytes of an object from an open file.
     func copy(
         _ source: Int32, of address: ObjectID, to directory: Int32,
         _ name: UnsafePointer<CChar>, mode: UInt32, allowingReflink: Bool,
@@ -50,7 +49,7 @@ extension Store {
             object: address)
     }
 
-    /// The error for an object that no tree may link to: it was written to, cut or replaced.
+    /// The error for an object that no tree may link to: it was written to, truncated or replaced.
     package func touchedObject(_ address: ObjectID) -> StoreError {
         StoreError(
             .damagedObject,

@@ -1,14 +1,14 @@
 // The locks of a store: who may open them, and how long a wait lasts.
 
 extension Store {
-    /// Opens a file in `leases/` that exists to be locked; makes it if it is absent.
+    /// Opens a lock file in `leases/`, creating it if it is absent.
     /// - Throws: `.notOwner` for any user but the store's owner.
     package func openLock(_ name: String) throws(StoreError) -> Descriptor {
         do throws(StoreError) {
             do throws(StoreError) {
                 return try fileSystem.openLock(directories.leases.raw, name)
             } catch {
-                // A lock that is used for the first time when no inode is left takes that of the reserve.
+                // A new lock file takes the reserve's inode if no other is left.
                 guard error.isDiskFull else { throw error }
                 try releaseReserve()
                 return try fileSystem.openLock(directories.leases.raw, name)
@@ -16,7 +16,7 @@ extension Store {
         } catch { throw explained(error) }
     }
 
-    /// Takes a lock; waits for its holder as long as the store's options allow.
+    /// Takes a lock, waiting for its holder as long as the store's options allow.
     /// - Parameter limit: wait no longer than this, whatever the options say.
     /// - Throws: `.locked`, `.interrupted`.
     package func waitForLock(
@@ -27,10 +27,9 @@ extension Store {
         try fileSystem.waitForLock(file, exclusive: exclusive, options)
     }
 
-    /// Locks a tree that is about to be hidden and deleted, so that nobody takes it for a leftover.
+    /// Locks a tree that is about to be hidden and deleted, so that it is not taken for a leftover.
     ///
-    /// Anybody who may look into a tree may lock it. Whoever still holds the lock after a second protects
-    /// the tree just as well, so the work goes on.
+    /// A stranger that keeps the lock for longer than a second protects the tree just as well.
     package func lockTree(_ tree: Int32) throws(StoreError) {
         var options = options
         options.waitLimit = min(.seconds(1), options.waitLimit)
@@ -41,16 +40,14 @@ extension Store {
         }
     }
 
-    // Who owns a store, to explain a refusal.
-
-    /// The error, explained if its reason is that the store belongs to another user.
+    /// Explains a permission error if the store belongs to another user.
     package func explained(_ error: StoreError) -> StoreError {
         guard error.code == .permission else { return error }
         // The refusal stands, in the system's own words.
         guard let root = try? fileSystem.status(directories.root.raw) else { return error }
         let user = effectiveUser()
         guard root.owner != user else { return error }
-        // Root acts for the owner, if it may: then the owner would be refused as well.
+        // If root may act for the owner, the owner would be refused as well.
         guard user != 0 else {
             if let refusal = (fileSystem as? OwnersFileSystem)?.refusal { return refusal }
             return error.advising(
@@ -65,10 +62,9 @@ extension Store {
             cause: error.cause)
     }
 
-    /// Refuses a user who may not lock the store, and so can look at nothing in it.
+    /// Refuses a user who may not lock the store, and so can read nothing in it.
     ///
-    /// For callers that would otherwise wait for that to change. Nobody needs locks on a read-only file
-    /// system.
+    /// For callers that would otherwise wait for that to change. Locks are not needed on a read-only file system.
     /// - Throws: `.notOwner`.
     package func refuseStranger() throws(StoreError) {
         do throws(StoreError) {

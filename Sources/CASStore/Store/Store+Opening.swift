@@ -1,15 +1,15 @@
-// Making and opening a store.
+// Creates and opens stores.
 
 extension Store {
     /// The format that this castree writes, and the newest it reads.
     package static let formatVersion = 1
 
-    /// Makes a store, or opens the one that is there.
+    /// Creates a store, or opens the existing one.
     ///
     /// A crash in the middle is repaired by the next call: FORMAT is written last.
-    /// - Returns: the store, and whether this call made it.
-    /// - Throws: `.storeExists` if the directory holds something else; `.unsupported` on a disk without hard links; what opening
-    ///   throws.
+    /// - Returns: the store, and whether this call created it.
+    /// - Throws: `.storeExists` if the directory holds something else; `.unsupported` on a disk without hard links;
+    ///   what opening throws.
     package static func create(
         at path: String, options: StoreOptions, manifests: any ManifestReading,
         fileSystem: any FileSystem = POSIXFileSystem()
@@ -64,7 +64,7 @@ extension Store {
                 token: try randomToken(), durably: options.isDurable)
             try store.syncParent(of: path)
         } catch {
-            // Half a store helps nobody, unless another process makes it. The first error is the one to report.
+            // Half a store is useless, unless another process is making it. Report the first error.
             if ![.locked, .interrupted].contains(error.code) {
                 _ = try? store.removeUnlessUsed(unfinished: true, withRoot: isOurs)
             }
@@ -78,7 +78,7 @@ extension Store {
         let (staging, name) = (directories.staging.raw, "links-\(try randomToken())")
         _ = try fileSystem.open(staging, name, .creating, mode: 0o600)
         defer {
-            // What a crash leaves there is swept, and so is this.
+            // Leftovers of a crash are swept, and so are these.
             for name in [name, name + "2"] { try? fileSystem.removeIfPresent(staging, name) }
         }
         do throws(StoreError) {
@@ -174,7 +174,7 @@ extension Store {
         }
     }
 
-    /// Refuses a path that no system call takes, before anything of it is made (limits.h: PATH_MAX, NAME_MAX).
+    /// Refuses a path that is too long for system calls, before any of it is created (limits.h: PATH_MAX, NAME_MAX).
     private static func refuseUnmakeable(_ path: String) throws(StoreError) {
         let longest = path.utf8.split(separator: 47).map(\.count).max() ?? 0
         guard path.utf8.count < 4096, longest <= 255 else {
@@ -201,8 +201,8 @@ extension Store {
         }
     }
 
-    // A directory is durable once its parent's entry is. Its owner need not have the right to pass there, nor whoever makes
-    // the store that to list it: then all of the disk is synced.
+    // A directory is durable once its parent's entry is. If its owner may not enter the parent, or this user may not
+    // list it, the whole disk is synced.
     private func syncParent(of path: String) throws(StoreError) {
         try sync(directories.root.raw)
         let parent: Descriptor
@@ -237,14 +237,12 @@ extension Store {
         }
     }
 
-    /// Gives the reserve's space back to the file system for the work at hand.
     package func releaseReserve() throws(StoreError) {
         try fileSystem.removeIfPresent(directories.root.raw, StoreLayout.reserve)
     }
 
     /// Runs work that frees space; on a full disk it runs with the reserve released.
-    ///
-    /// - Parameter mayRepeat: whether it may run once more: a quota that is used up is noticed only where a call fails
+    /// - Parameter mayRepeat: whether it may run once more: a used-up quota is noticed only where a call fails
     ///   (EDQUOT; statvfs(3) shows the whole disk).
     package func withReserve<R>(
         mayRepeat: () -> Bool = { true }, _ body: () throws(StoreError) -> R

@@ -1,28 +1,23 @@
-// Whether the store that a process has open is still the one at its path.
+// Checks whether the store that a process has open is still the one at its path.
 
 extension Store {
-    /// Where an open store stands by now.
     package enum Place: Sendable, Hashable {
-        /// Where it stood, or somewhere else while nothing stands in its place.
+        /// At its path, or elsewhere while nothing is at its path.
         case here
         /// It may be whole, but its path leads to something else.
         case replaced
-        /// Directories of it were removed; its root is left.
+        /// Its root exists, but directories in it were removed.
         case broken
-        /// It was deleted.
         case gone
     }
 
-    /// The store's path, whatever the working directory becomes.
-    ///
-    /// A symbolic link in the given path stays one: if it is pointed at another store, that store is meant.
+    /// The store's path, independent of the working directory; a symbolic link in the given path stays one.
     package var absolutePath: String {
         path.hasPrefix("/") ? path : Self.absolute(path, directories.root.raw)
     }
 
-    /// Looks where the store stands; one call for each of its directories.
-    ///
-    /// - Parameter path: where it stood.
+    /// Finds out where the store is now, with one call for each of its directories.
+    /// - Parameter path: where it was.
     package func place(at path: String) throws(StoreError) -> Place {
         // Not every file system counts a directory's links, but none says 0 for a directory that exists.
         func isRemoved(_ directory: Int32) throws(StoreError) -> Bool {
@@ -47,16 +42,15 @@ extension Store {
                 POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
             there = try fileSystem.status(directory.raw)
         } catch {
-            // Moved away, or hidden by a mount that failed: nothing has come in its place.
+            // Moved away, or hidden by a mount that failed: nothing has replaced it.
             return .here
         }
         return there.isSameFile(as: root) ? .here : .replaced
     }
 
-    /// Whether a store stands at a path, with all its directories.
+    /// Whether a complete store is at a path.
     ///
-    /// Opening a store that is being deleted would make its lost directories again, and the deletion would
-    /// find it not empty.
+    /// Opening a store during its deletion would recreate lost directories, and the deletion would fail.
     package static func stands(at path: String, _ fileSystem: any FileSystem) -> Bool {
         do throws(StoreError) {
             let root = try fileSystem.open(
@@ -72,15 +66,14 @@ extension Store {
         }
     }
 
-    // Taking an unused store away again.
+    // Removal of an unused store.
 
-    /// Removes a store in which nothing is, so that a command which made it and failed leaves no trace.
+    /// Removes an empty store, so that a command which created it and failed leaves no trace.
     ///
-    /// Directories go only while they are empty, first those in which a writer begins. So what another process has
-    /// begun meanwhile stays, and the next open makes again what is lacking.
-    ///
+    /// Directories go only while they are empty, first those in which a writer begins. What another process has begun
+    /// meanwhile stays, and the next open recreates the missing parts.
     /// - Parameters:
-    ///   - isUnfinished: whether it was never made: one that another process has finished since stays.
+    ///   - isUnfinished: whether it was never completed: one that another process has completed since stays.
     ///   - withRoot: whether its directory goes, too.
     /// - Returns: whether it is gone.
     package func removeUnlessUsed(

@@ -1,9 +1,9 @@
 import Platform
 
-// What the index says about versions, and about objects by their addresses.
+// Queries of the index about versions, and about objects by their addresses.
 
 extension Store {
-    /// The registered versions, newest first, each with what it lacks.
+    /// The registered versions, newest first, each with the number of its missing objects.
     package func versionRows() throws(StoreError) -> [(row: VersionRow, missing: Int)] {
         try reading { (index) throws(StoreError) in
             var result: [(row: VersionRow, missing: Int)] = []
@@ -16,12 +16,11 @@ extension Store {
         }
     }
 
-    /// A registered version.
     package func versionRow(_ name: String) throws(StoreError) -> VersionRow? {
         try reading { (index) throws(StoreError) in try index.version(name) }
     }
 
-    /// What a version names and the store lacks: what is still to be downloaded.
+    /// The missing objects of a version, which are still to be downloaded.
     package func missingObjects(of name: String) throws(StoreError) -> [Reference]? {
         try reading { (index) throws(StoreError) in
             guard let row = try index.version(name) else { return nil }
@@ -29,12 +28,10 @@ extension Store {
         }
     }
 
-    /// The names of the manifest files, sorted, whatever they hold.
     package func manifestNames() throws(StoreError) -> [String] {
         try index { (index) throws(StoreError) in try index.manifestFiles().map(\.name) }
     }
 
-    /// How many objects a version names.
     package func referenceCount(of name: String) throws(StoreError) -> Int {
         try reading { (index) throws(StoreError) in
             guard let row = try index.version(name) else { return 0 }
@@ -42,7 +39,6 @@ extension Store {
         }
     }
 
-    /// The ordinal that a new version gets.
     package func nextOrdinal() throws(StoreError) -> Int64 {
         try reading { (index) throws(StoreError) in try index.nextOrdinal() }
     }
@@ -67,9 +63,8 @@ extension Store {
         }
     }
 
-    /// The addresses of the objects on disk that begin with digits, sorted; no more than `limit`.
-    ///
-    /// - Parameter digits: lower-case hex digits, 64 at most; of anything else there is none.
+    /// Up to `limit` addresses of objects on disk that begin with digits, sorted.
+    /// - Parameter digits: up to 64 lower-case hex digits; anything else matches nothing.
     package func addresses(
         beginningWith digits: String, limit: Int
     ) throws(StoreError) -> [ObjectID] {
@@ -88,9 +83,7 @@ extension Store {
         try index { (index) throws(StoreError) in try index.locks.waitForWriters() }
     }
 
-    // Who names what, by the name of a version or by addresses.
-
-    /// The registered versions whose manifest is gone, by name: something else mentions them.
+    /// The registered versions whose manifest is gone although something else mentions them, by name.
     package func versionsWithoutManifest() throws(StoreError) -> [String] {
         let manifests = Set(try manifestNames())
         let suspects = try versionRows().map(\.row.name).filter { !manifests.contains($0) }
@@ -107,13 +100,11 @@ extension Store {
         return lacking
     }
 
-    /// The versions whose manifest is another file than the one that the index was made from, or has changed since: these are
-    /// read again by whoever writes next.
+    /// The versions whose manifest file has changed since the index was made; the next writer reads them again.
     package func versionsWithTouchedManifest() throws(StoreError) -> [String] {
         try reading { (index) throws(StoreError) in try index.touchedManifests() }
     }
 
-    /// What a version names, as the index knows it.
     package func references(of name: String) throws(StoreError) -> [Reference] {
         try reading { (index) throws(StoreError) in
             guard let row = try index.version(name) else { return [] }
@@ -121,7 +112,6 @@ extension Store {
         }
     }
 
-    /// The addresses that no registered version names.
     package func unnamed(_ addresses: Set<ObjectID>) throws(StoreError) -> [ObjectID] {
         guard !addresses.isEmpty else { return [] }
         return try reading { (index) throws(StoreError) in
@@ -134,7 +124,6 @@ extension Store {
         }
     }
 
-    /// The sizes of objects, as the index knows them.
     package func sizes(of addresses: Set<ObjectID>) throws(StoreError) -> [Reference] {
         try reading { (index) throws(StoreError) in
             var result: [Reference] = []
@@ -146,8 +135,7 @@ extension Store {
         }
     }
 
-    /// Objects that no registered version names and no retired one left: they may be the content of a version that
-    /// was lost without a trace.
+    /// Objects that no registered version names and no retired one left, perhaps of a version lost without a trace.
     package func objectsOfNobody() throws(StoreError) -> [Reference] {
         try reading { (index) throws(StoreError) in
             var result: [Reference] = []
@@ -159,21 +147,18 @@ extension Store {
         }
     }
 
-    // One transaction of the index. Code that needs more than one, or what is around them, takes
-    // ``Store/index(_:)``.
+    // One transaction of the index each; code that needs more uses ``Store/index(_:)``.
 
-    /// Reads the index in one transaction: all queries see one state.
-    ///
-    /// Not inside another one: only one thread has the index at a time.
+    /// Reads the index in one transaction, which sees one state and must not be nested: one thread uses it at a time.
     func reading<R>(
         _ body: (IndexTransaction) throws(StoreError) -> R
     ) throws(StoreError) -> R {
         try index { (index) throws(StoreError) in try index.read(body) }
     }
 
-    /// Changes the index in one transaction, during which nobody else writes.
+    /// Changes the index in one transaction, during which no one else writes.
     /// - Parameters:
-    ///   - rows: how many rows will change, about.
+    ///   - rows: about how many rows will change.
     ///   - syncing: makes durable the index and what else belongs to the transaction.
     func writing<R>(
         rows: Int? = nil, _ body: (IndexTransaction) throws(StoreError) -> R,

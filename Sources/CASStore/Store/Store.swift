@@ -1,9 +1,9 @@
 import Synchronization
 
-/// A content-addressed store of immutable objects: the front door.
+/// A content-addressed store of immutable objects, the main interface of the module.
 ///
-/// Synchronous and thread-safe; any number of processes may use one store at once. What a call has
-/// acknowledged survives a power cut, unless the store was opened with `isDurable` off.
+/// Synchronous and thread-safe; any number of processes may use one store at once. What a call has acknowledged
+/// survives a power cut, unless the store was opened with `isDurable` off.
 public final class Store: Sendable {
     /// The store's directory, as it was given.
     public let path: String
@@ -13,14 +13,13 @@ public final class Store: Sendable {
     package let fileSystem: any FileSystem
     package let directories: StoreDirectories
     private let indexLock: Mutex<Index>
-    /// The first sync that failed.
     private let failedSync = Mutex<StoreError?>(nil)
     private let keepingCount = Atomic<Int>(0)
-    /// Objects that were written anew, and whose trees nobody has looked at since.
+    /// Rewritten objects whose trees have not been checked since.
     let healed = Mutex<Set<ObjectID>>([])
-    /// What a clean-up could not open or remove, by path.
+    /// What a clean-up could not open or remove, with the reason, by path.
     let passedOver = Mutex<[String: String]>([:])
-    /// Why directories were not counted: each is told once.
+    /// Reported reasons why directories were not counted.
     let uncounted = Mutex<Set<String>>([])
 
     init(
@@ -44,17 +43,14 @@ public final class Store: Sendable {
         return known.hasPrefix("/") ? known : path
     }
 
-    /// The objects on disk.
     package var objects: ObjectDirectory {
         ObjectDirectory(fileSystem: fileSystem, directories: directories)
     }
 
-    /// Uses the index, one thread at a time.
     package func index<R>(
         _ body: (Index) throws(StoreError) -> R
     ) throws(StoreError) -> R {
-        // Mutex.withLock is generic over its error; a `Result` avoids a reabstraction that crashes the
-        // compiler (6.3).
+        // Mutex.withLock is generic over its error; a `Result` avoids a compiler crash in reabstraction (6.3).
         let outcome: Result<R, StoreError> = indexLock.withLock { index in
             let index = index
             do throws(StoreError) { return .success(try body(index)) } catch {
@@ -67,15 +63,13 @@ public final class Store: Sendable {
     // MARK: Reading. Needs neither the index nor a write, so a full or read-only disk still reads.
 
     /// Opens an object; `nil` if the store does not hold it.
-    /// - Throws: `.damagedObject` if something that is not a file stands in its place.
+    /// - Throws: `.damagedObject` if something other than a file is in its place.
     public func open(_ address: ObjectID) throws(StoreError) -> ObjectReader? {
         guard let file = try objects.open(address) else { return nil }
         return try ObjectReader(address, file, fileSystem)
     }
 
-    /// Returns whether the store holds the object.
-    ///
-    /// Its bytes are not read.
+    /// Returns whether the store holds the object, without reading its bytes.
     public func contains(_ address: ObjectID) throws(StoreError) -> Bool {
         try objects.contains(address)
     }
@@ -105,19 +99,16 @@ public final class Store: Sendable {
         if options.isInterrupted() { throw StoreError.interruption }
     }
 
-    /// Does what must be done even if the caller asked to stop: keeps the result of long work.
-    ///
-    /// Meanwhile nothing that this store does is interrupted, on any thread.
+    /// Runs `body` to keep the result of long work; meanwhile nothing in this store is interrupted, on any thread.
     package func uninterrupted<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
         keepingCount.add(1, ordering: .relaxed)
         defer { keepingCount.subtract(1, ordering: .relaxed) }
         return try body()
     }
 
-    /// Throws `.writesRefused` after a failed sync: the kernel has dropped the pages, and a second
-    /// sync that succeeds proves nothing.
+    /// Throws `.writesRefused` after a failed sync, with the sync's message, until the store is reopened.
     ///
-    /// The message is about the sync. Opening the store again looks at what is really there.
+    /// The kernel has dropped the pages, so a second sync that succeeds proves nothing.
     package func checkWritable() throws(StoreError) {
         guard let reason = failedSync.withLock({ $0?.message }) else { return }
         throw StoreError(
@@ -126,7 +117,6 @@ public final class Store: Sendable {
                 + "castree fsck tells what is there")
     }
 
-    /// Makes one file or directory durable.
     package func sync(_ file: Int32) throws(StoreError) {
         try syncing { () throws(StoreError) in try fileSystem.sync(file) }
     }
@@ -138,7 +128,6 @@ public final class Store: Sendable {
         do throws(StoreError) { try body() } catch { throw refuseWrites(error) }
     }
 
-    /// Makes an object's directory entries durable.
     func syncEntries(of address: ObjectID) throws(StoreError) {
         guard options.isDurable else { return }
         try checkWritable()
@@ -149,13 +138,11 @@ public final class Store: Sendable {
         }
     }
 
-    /// Makes everything in the store durable.
     package func syncAll() throws(StoreError) {
         try syncAll(orEach: directories.root.raw, EmptyCollection<String>())
     }
 
-    /// Makes durable the index and what else belongs to a transaction: in one step for all, if there
-    /// is one.
+    /// Makes durable the index and what else belongs to a transaction, in one step if possible.
     func syncAll(with index: IndexTransaction) throws(StoreError) {
         try syncAll()
         if canSyncAll { return }
@@ -202,10 +189,9 @@ public final class Store: Sendable {
     // MARK: Free space
 
     /// Throws `.outOfSpace` unless `byteCount` more bytes leave the reserve free, and the disk can hold another file.
-    ///
     /// - Parameters:
     ///   - byteCount: how many are about to be written.
-    ///   - isAll: whether these are all that the caller needs; the sentence names no part of it.
+    ///   - isAll: whether these are all that the caller needs; otherwise the message omits the number.
     package func checkSpace(for byteCount: Int64, isAll: Bool = true) throws(StoreError) {
         let space = try fileSystem.freeSpace(directories.root.raw)
         if space.files == 0 {

@@ -1,52 +1,40 @@
-/// What a store takes on disk, part by part: each inode once, as du(1) counts.
+/// The disk usage of a store, part by part; counts each inode once, as du(1) does.
 ///
-/// The sum of the parts is what `du -s` reports for the directory: with `-B1` ``Figures/diskBytes``,
-/// with `--apparent-size -B1` ``Figures/apparentBytes``. As in du, directories have blocks but no
-/// size of their own (GNU coreutils 9.2 and later).
+/// The sum of the parts is what `du -s` reports for the directory: with `-B1` ``Figures/diskBytes``, with
+/// `--apparent-size -B1` ``Figures/apparentBytes``. As in du, directories have blocks but no size of their own (GNU
+/// coreutils 9.2 and later).
 package struct DiskUsage: Sendable, Hashable {
-    /// A part of a store.
-    ///
-    /// The raw value is its name in JSON output, and stays as it is.
+    /// A part of a store; the raw value is its name in JSON output, and must not change.
     package enum Part: String, Sendable, CaseIterable {
-        /// Content, once.
         case objects
-        /// The same content again with the executable bit: one inode has one mode.
+        /// The same content again with the executable bit, because one inode has one mode.
         case executableCopies = "twins"
-        /// Partial objects, and what running writers have not published.
+        /// Partial objects, and unpublished files of running writers.
         case staging
-        /// Damaged objects that a repair took away.
         case quarantine
-        /// What the versions consist of.
         case manifests
         /// Directories, and files that are copies because they could not be links.
         case trees
-        /// The derived index.
         case index
-        /// What packs for buckets were made of; derived.
+        /// Cached parts of packs for buckets; derived.
         case packing
-        /// What is set aside so that collecting works on a full disk.
+        /// Space set aside so that collecting works on a full disk.
         case reserve
-        /// The lifecycle, the event log, leases, and whatever else is there.
         case other
     }
 
-    /// What the tree of one version takes, in bytes: blocks.
     package struct Tree: Sendable, Hashable {
-        /// What a plain copy would take: directories, and files as often as they have names there.
+        /// The usage of a plain copy: directories, and files as often as they have names there.
         package internal(set) var copyBytes: Int64 = 0
-        /// What nothing else takes: directories, and files that are no links to objects.
+        /// The usage of directories, and of files that are not links to objects.
         package internal(set) var ownBytes: Int64 = 0
-        /// The directories alone.
         package internal(set) var directoryBytes: Int64 = 0
     }
 
-    /// The figures of one part.
     package struct Figures: Sendable, Hashable {
-        /// How many files, each inode once.
+        /// Counts each inode once.
         package var files = 0
-        /// The sum of their sizes, in bytes.
         package var apparentBytes: Int64 = 0
-        /// What they and the directories take, in bytes: blocks.
         package var diskBytes: Int64 = 0
 
         static func += (sum: inout Figures, part: Figures) {
@@ -57,11 +45,10 @@ package struct DiskUsage: Sendable, Hashable {
     }
 
     private var figures = [Figures](repeating: Figures(), count: Part.allCases.count)
-    /// The trees, by their names in `versions/`.
     package internal(set) var trees: [String: Tree] = [:]
-    /// What each manifest takes, in bytes, by its file's name.
+    /// The disk usage of each manifest in bytes, by file name.
     package internal(set) var manifests: [String: Int64] = [:]
-    /// What the smallest directory takes, in bytes: nothing on some file systems.
+    /// The disk usage of the smallest directory in bytes; 0 on some file systems.
     package internal(set) var leastDirectory: Int64 = 0
 
     package init() {}
@@ -71,7 +58,6 @@ package struct DiskUsage: Sendable, Hashable {
         set { figures[Self.place(of: part)] = newValue }
     }
 
-    /// All parts together.
     package var total: Figures {
         figures.reduce(into: Figures()) { $0 += $1 }
     }
@@ -82,14 +68,12 @@ package struct DiskUsage: Sendable, Hashable {
 }
 
 extension Store {
-    /// Looks at every file of the store once.
-    ///
-    /// A link in a tree costs its directory entry and no look of its own, because its inode is known.
+    /// Examines every file of the store once; a link in a tree costs only its directory entry.
     package func diskUsage() throws(StoreError) -> DiskUsage {
         try diskUsage(noting: []).0
     }
 
-    /// The same, and what each object takes.
+    /// Also returns the disk usage of each object.
     /// - Parameter words: the first eight bytes of the objects' addresses.
     func diskUsage(
         noting words: [UInt64]

@@ -1,21 +1,18 @@
 import Synchronization
 
-/// The walk through a store that ``DiskUsage`` comes from.
+/// The walk through a store that computes ``DiskUsage``.
 struct DiskWalk {
     private let store: Store
-    /// Where it notes what each object takes.
     private(set) var blocks: ObjectBlocks
     private var usage = DiskUsage()
-    /// The part that is being walked through, and the tree.
+    /// The totals of the current part, and of the current tree.
     private var figures = DiskUsage.Figures()
     private var tree = DiskUsage.Tree()
     private var leastDirectory = Int64.max
     private var known: [UInt64: InodeTable] = [:]
-    /// Whether directory entries have the inodes of their files: in some layered file systems they do
-    /// not.
+    /// Whether directory entries have the inodes of their files; in some layered file systems they do not.
     private var entriesTellInodes = true
-    /// Whether a directory that may not be read is not worth a word: it is only kept to be quicker, and another user's work
-    /// may have left it.
+    /// Whether unreadable directories are skipped silently, as in caches that another user's work may have left.
     private var skipsUnreadable = false
 
     private var fileSystem: any FileSystem { store.fileSystem }
@@ -63,7 +60,7 @@ struct DiskWalk {
         try countDirectory(objects.raw)
         var executableCopies = DiskUsage.Figures()
         for (shard, isDirectory) in entries {
-            // What is no shard is walked through all the same.
+            // Anything that is not a shard is walked as well.
             guard
                 try isDirectory
                     ? true : fileSystem.status(objects.raw, shard)?.kind == .directory
@@ -81,7 +78,7 @@ struct DiskWalk {
         close(.executableCopies)
     }
 
-    /// Walks through a directory, and notes what each entry took.
+    /// Walks through a directory, and notes the usage of each entry.
     private mutating func walkEntries(
         of root: Int32, _ name: String,
         _ note: (inout DiskUsage, String, DiskUsage.Tree) -> Void
@@ -127,7 +124,7 @@ struct DiskWalk {
     ) throws(StoreError) {
         if isDirectory { return try walk(parent, name) }
         guard let status = try fileSystem.status(parent, name) else { return }
-        // Some file systems do not say in a listing what is a directory.
+        // Some file systems do not tell in a listing what is a directory.
         if status.kind == .directory { try walk(parent, name) } else { figures += count(status) }
     }
 
@@ -145,7 +142,7 @@ struct DiskWalk {
         _ parent: Int32, _ name: String, shard: UInt8? = nil, depth: Int = 0,
         executableCopies: inout DiskUsage.Figures
     ) throws(StoreError) {
-        // What is deeper no castree has made, and each level holds a file open.
+        // castree makes nothing deeper, and each level holds a file open.
         guard depth < Self.depthMax else { return }
         try store.checkInterruption()
         guard let directory = try open(parent, name) else { return }
@@ -187,8 +184,7 @@ struct DiskWalk {
     /// More than the directories of any path that a version may have.
     static let depthMax = 300
 
-    /// Opens a directory.
-    /// - Returns: `nil` if there is none, or if it is counted without what is in it.
+    /// - Returns: `nil` if there is none, or if it is counted without its content.
     private mutating func open(
         _ parent: Int32, _ name: String
     ) throws(StoreError) -> Descriptor? {
@@ -218,7 +214,6 @@ struct DiskWalk {
         return status
     }
 
-    /// The figures of a file; none if it was counted under another name.
     private mutating func count(_ status: FileStatus) -> DiskUsage.Figures {
         let bytes = status.blocks * 512
         tree.copyBytes += bytes

@@ -1,6 +1,4 @@
-/// The ranks of ids among sorted ids.
-///
-/// If the ids have few gaps, a table has each answer; if they have many, a search finds it.
+/// The ranks of ids among sorted ids: looked up in a table if the ids have few gaps, searched otherwise.
 struct IDRanks {
     private let ids: [Int64]
     /// How many of the ids are smaller than a number; empty if they have large gaps.

@@ -1,7 +1,6 @@
-/// Inodes of one device that have been seen, and what each takes: a million in 32 megabytes.
+/// The seen inodes of one device with their disk usage: a million in 32 megabytes.
 ///
-/// Open addressing with linear probing. No attacker chooses the inodes of a store, so one
-/// multiplication spreads them well enough.
+/// Open addressing with linear probing. No attacker chooses inodes, so one multiplication spreads them well enough.
 final class InodeTable {
     private struct Place {
         /// 0 is an empty place; no file has it as its inode.
@@ -19,14 +18,13 @@ final class InodeTable {
         return place
     }
 
-    /// What an inode takes on disk, in bytes; `nil` if it has not been seen.
     func diskBytes(of inode: UInt64) -> Int64? {
         guard inode != 0 else { return nil }
         let found = places[place(of: inode, in: places)]
         return found.inode == inode ? found.diskBytes : nil
     }
 
-    /// Adds an inode; `false` if it was there.
+    /// Returns `false` if the inode was there.
     func insert(_ inode: UInt64, diskBytes: Int64) -> Bool {
         guard inode != 0 else { return true }
         let found = place(of: inode, in: places)

@@ -1,8 +1,7 @@
-/// What each object takes on disk, and its executable copy, by its rank in a ``UsageTable``.
+/// The disk usage of each object and its executable copy, by its rank in a ``UsageTable``.
 ///
-/// The objects are known by the first eight bytes of their addresses: who made two that agree there would only
-/// have the blocks of one counted for the other. The table is ordered like the shards, so a walk through
-/// one shard after the other stays in a small part of it.
+/// Objects are identified by eight bytes of their addresses: a forged collision merely has one's blocks counted for
+/// the other. The table is ordered like the shards, so a walk shard by shard stays in a small part of it.
 struct ObjectBlocks: Sendable {
     /// 0 is an empty place.
     private var keys: [UInt64]
@@ -10,7 +9,6 @@ struct ObjectBlocks: Sendable {
     private let shift: Int
     /// The blocks of each object, in bytes.
     private(set) var own: [Int64]
-    /// Those of its executable copy; few have one.
     private(set) var copies: [UInt32: Int64] = [:]
 
     /// - Parameter words: the first eight bytes of each address, by rank.
@@ -34,7 +32,7 @@ struct ObjectBlocks: Sendable {
         return place
     }
 
-    /// Adds what a file of a shard takes; nothing if it is not called like an object that is known.
+    /// Adds a file of a shard, unless it is not named like a known object.
     /// - Parameter shard: the first byte of the addresses there.
     mutating func add(
         _ diskBytes: Int64, of name: UnsafePointer<CChar>, in shard: UInt8, isCopy: Bool
@@ -53,14 +51,12 @@ struct ObjectBlocks: Sendable {
         }
     }
 
-    /// What each object takes with its executable copy, by rank.
     var all: [Int64] {
         var all = own
         for (rank, bytes) in copies { all[Int(rank)] += bytes }
         return all
     }
 
-    /// What an object takes, and its executable copy; `nil` if it is not known.
     func diskBytes(of address: ObjectID) -> (own: Int64, copy: Int64)? {
         let place = Self.place(of: Self.key(address.w0), in: keys, shift)
         guard keys[place] != 0 else { return nil }

@@ -1,10 +1,9 @@
-// Reading what usage is computed from.
+// Reads the data that usage is computed from.
 
 extension Store {
-    /// Reads what usage is computed from.
     /// - Parameters:
     ///   - largestMax: how many of the largest objects to note in passing.
-    ///   - looksAtDisk: whether to walk through the store, too, for what things take on disk.
+    ///   - looksAtDisk: whether to walk through the store, too, for disk usage.
     package func usageTable(
         largestMax: Int = 0, looksAtDisk: Bool = false
     ) throws(StoreError) -> UsageTable {
@@ -17,10 +16,7 @@ extension Store {
         return table
     }
 
-    /// What one version names: bytes that are there and bytes that are missing; counts each object
-    /// once.
-    ///
-    /// The cost is what the version names, not what else the store holds.
+    /// The bytes of a version's objects, present and missing, each once; costs what the version names.
     package func namedBytes(
         of name: String
     ) throws(StoreError) -> (row: VersionRow, present: Int64, missing: Int64)? {
@@ -39,7 +35,7 @@ extension Store {
         }
     }
 
-    /// How many versions name each of these objects, by the position of the reference; 0 for one that is missing.
+    /// How many versions name each of these objects, by the position of the reference; 0 for a missing one.
     package func standings(of references: References) throws(StoreError) -> [UInt32] {
         try reading { (index) throws(StoreError) in
             var result: [UInt32] = []
@@ -82,7 +78,7 @@ extension IndexTransaction {
             let references = objects.integer(3)
             guard objects.integer(2) != ObjectState.absent.rawValue else {
                 absent.append(id)
-                // Absent objects may claim any size; differences come out right all the same.
+                // Absent objects may claim any size; wrapping sums still give the right differences.
                 absentBefore.append((absentBefore.last ?? 0) &+ bytes)
                 continue
             }

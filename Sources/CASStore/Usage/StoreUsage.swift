@@ -1,28 +1,25 @@
-/// Who uses how much: the store as a whole.
+/// The usage of the store as a whole.
 public struct StoreUsage: Sendable, Hashable {
-    /// Objects on disk.
+    /// The number of objects on disk.
     public var objects = 0
-    /// What they hold, in bytes.
+    /// The total size of the objects, in bytes.
     public var objectBytes: Int64 = 0
-    /// What everything in the store takes on disk, in bytes: blocks, each inode once.
+    /// The disk usage of everything in the store, in bytes: blocks, each inode once.
     public var diskBytes: Int64 = 0
-    /// Bytes of partial objects and of running writers.
+    /// The size of partial objects and of running writers' files, in bytes.
     public var stagedBytes: Int64 = 0
-    /// Bytes of objects that nothing references: what `gc` would free.
+    /// The size of unreferenced objects, which `gc` would delete, in bytes.
     public var unreferencedBytes: Int64 = 0
-    /// What all versions together show: what plain copies would hold.
+    /// The size of plain copies of all versions, in bytes.
     public var apparentBytes: Int64 = 0
-    /// What the objects that nothing references take on disk, in bytes; `nil` if nobody looked at each.
+    /// The disk usage of unreferenced objects, in bytes; `nil` if each was not examined.
     package var unreferencedDiskBytes: Int64?
-    /// The same on disk, part by part; the sums above come from here.
     package var disk = DiskUsage()
     /// `apparentBytes` divided by `objectBytes`; 1 when nothing is stored.
     public var ratio: Double { objectBytes > 0 ? Double(apparentBytes) / Double(objectBytes) : 1 }
 
-    /// The usage of an empty store.
     package init() {}
 
-    /// Adds the figures of the disk.
     mutating func add(_ disk: DiskUsage) {
         self.disk = disk
         diskBytes = disk.total.diskBytes
@@ -30,19 +27,15 @@ public struct StoreUsage: Sendable, Hashable {
     }
 }
 
-/// One of the largest objects.
 package struct LargeObject: Sendable, Hashable {
     package let address: ObjectID
-    /// Its size in bytes.
     package let byteCount: Int64
-    /// How many versions reference it.
     package let references: Int
-    /// What it takes on disk, with its executable copy, in bytes; 0 if nobody looked.
+    /// The disk usage with its executable copy, in bytes; 0 if the disk was not examined.
     package var diskBytes: Int64 = 0
 }
 
 extension Store {
-    /// What the objects hold, in bytes, according to the index; does not look at the disk.
     package func objectBytes() throws(StoreError) -> Int64 {
         try reading { (index) throws(StoreError) in
             try index.statement("SELECT coalesce(sum(bytes), 0) FROM object WHERE state <> 0")

@@ -1,6 +1,4 @@
-/// What some directories take on disk, name by name: for a few trees, where ``DiskUsage`` is for a whole store.
-///
-/// It looks at every file once, whatever its names.
+/// The disk usage of a few directories, counting every file once; for a whole store, see ``DiskUsage``.
 package struct TreeMeasure: Sendable {
     private struct Inode: Hashable {
         var device: UInt64
@@ -10,7 +8,7 @@ package struct TreeMeasure: Sendable {
     }
 
     private struct File {
-        /// How many names it has in these directories, and in all.
+        /// How many names it has in these directories; `linkCount` counts all.
         var names: UInt64 = 0
         var linkCount: UInt64
         var diskBytes: Int64
@@ -18,16 +16,14 @@ package struct TreeMeasure: Sendable {
     }
 
     private var files: [Inode: File] = [:]
-    /// What the directories take, in bytes: blocks.
     package private(set) var directoryBytes: Int64 = 0
-    /// What plain copies would take: the directories, and each file as often as it has a name.
+    /// The disk usage of plain copies: the directories, and each file as often as it has a name.
     package private(set) var copyBytes: Int64 = 0
     /// The sizes of the files, each as often as it has a name.
     package private(set) var apparentBytes: Int64 = 0
 
     package init() {}
 
-    /// Adds a directory with everything in it; nothing if it is not there.
     package mutating func add(
         _ parent: Int32, _ name: String, in store: Store, depth: Int = 0
     ) throws(StoreError) {
@@ -67,10 +63,9 @@ package struct TreeMeasure: Sendable {
         ].names += 1
     }
 
-    /// What comes back in a store when the directories go, and these files of objects with them.
+    /// The space freed when the directories and the given files of objects are deleted from a store.
     ///
-    /// A file of theirs that has no other name goes, too, and so does an executable copy that only they show: its other
-    /// name is the store's own.
+    /// Includes executable copies that only the directories show, whose other name is the store's own.
     package func freedBytes(with objects: [FileStatus]) -> Int64 {
         var left = files
         var sum = directoryBytes

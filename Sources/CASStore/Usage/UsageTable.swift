@@ -1,42 +1,35 @@
-/// What every version names and how big it is, read in one pass of one transaction.
+/// What every version names, with sizes, read in one pass of one transaction.
 ///
-/// Objects have ranks, ascending with their ids; versions are spans of ranks; sizes are kept as sums
-/// up to each rank. So a question about versions costs as many steps as they have spans, however long
-/// these are: objects that came together stand together.
+/// Objects have ranks, ascending with their ids; versions are spans of ranks; sizes are kept as sums up to each rank.
+/// So a question about versions costs as many steps as they have spans, however long.
 package struct UsageTable: Sendable {
-    /// A run of ranks that a version names: from one up to, not including, another.
+    /// A half-open run of ranks that a version names.
     package struct Span: Sendable, Hashable {
         var lower: UInt32
         var upper: UInt32
     }
 
-    /// The registered versions, newest first.
     package internal(set) var versions: [VersionRow] = []
     /// Which present objects each version names, ascending.
     var spans: [[Span]] = []
-    /// Bytes that each version names and the store lacks.
+    /// The size of what each version names and the store is missing.
     package internal(set) var missingBytes: [Int64] = []
     /// The sizes of all objects of lower rank, in bytes; one element more than there are objects.
     var before: [Int64] = [0]
-    /// How many versions name the object of a rank.
     var references: [UInt32] = []
-    /// Like ``before``, of what the objects take on disk with their executable copies; empty if nobody looked at the
-    /// disk.
+    /// Like ``before``, for the disk usage with executable copies; empty if the disk was not examined.
     var diskBefore: [Int64] = []
-    /// The same, of the objects that one version names.
+    /// The same, for objects that only one version names.
     var uniqueDiskBefore: [Int64] = []
-    /// What each object takes, by its address.
     private var blocks: ObjectBlocks?
     /// The largest objects, largest first, as many as requested.
     package internal(set) var largest: [LargeObject] = []
-    /// The store's figures as far as the index knows them.
     package internal(set) var usage = StoreUsage()
 
     package init() {}
 
     func bytes(_ span: Span) -> Int64 { before[Int(span.upper)] - before[Int(span.lower)] }
 
-    /// Takes over what a walk through the store has found.
     mutating func add(_ disk: DiskUsage, _ blocks: ObjectBlocks) {
         usage.add(disk)
         self.blocks = blocks
@@ -58,10 +51,9 @@ package struct UsageTable: Sendable {
         }
     }
 
-    /// Whether somebody looked at the disk.
     package var knowsDisk: Bool { blocks != nil }
 
-    /// What an object takes on disk, and its executable copy; `nil` if it is not there, or nobody looked.
+    /// The disk usage of an object and its executable copy; `nil` if it is missing, or the disk was not examined.
     package func diskBytes(of address: ObjectID) -> (own: Int64, copy: Int64)? {
         blocks?.diskBytes(of: address)
     }
@@ -70,17 +62,15 @@ package struct UsageTable: Sendable {
 // MARK: Questions
 
 extension UsageTable {
-    /// What a version's objects that are there come to, each once, in bytes.
+    /// The totals of a version's present objects, each once, in bytes.
     package struct Sums {
-        /// Their sizes.
         package var bytes: Int64 = 0
-        /// What they take on disk; 0 like the next if nobody looked.
+        /// Their disk usage; 0, like the next, if the disk was not examined.
         package var diskBytes: Int64 = 0
-        /// What those take on disk that no other version names.
+        /// The disk usage of those that no other version names.
         package var uniqueDiskBytes: Int64 = 0
     }
 
-    /// What a version's objects come to.
     package func sums(of version: Int) -> Sums {
         var sums = Sums()
         for span in spans[version] {
@@ -93,7 +83,7 @@ extension UsageTable {
         return sums
     }
 
-    /// The bytes of the objects that both versions name.
+    /// The size of the objects that both versions name.
     package func commonBytes(of first: Int, _ second: Int) -> Int64 {
         let (left, right) = (spans[first], spans[second])
         var total: Int64 = 0
@@ -108,7 +98,7 @@ extension UsageTable {
         return total
     }
 
-    /// For each version, the bytes of the objects that no older version names, and what they take on disk.
+    /// For each version, the size and disk usage of the objects that no older version names.
     package func newBytes() -> [(bytes: Int64, diskBytes: Int64)] {
         var seen = RankSet(count: references.count)
         var result = [(bytes: Int64, diskBytes: Int64)](repeating: (0, 0), count: versions.count)
@@ -132,7 +122,6 @@ private struct RankSet {
 
     init(count: Int) { words = Array(repeating: 0, count: count / 64 + 1) }
 
-    /// Adds a span, and calls `body` with the parts of it that are new.
     mutating func insert(_ span: UsageTable.Span, _ body: (UsageTable.Span) -> Void) {
         var position = span.lower
         while position < span.upper {
@@ -156,10 +145,9 @@ private struct RankSet {
     }
 }
 
-/// The largest of many objects; of equally large ones those with the smaller addresses.
+/// The largest of many objects; among equally large ones those with the smaller addresses.
 struct LargestObjects {
     private let limit: Int
-    /// Largest first.
     private(set) var sorted: [LargeObject] = []
 
     init(limit: Int) { self.limit = limit }
@@ -171,7 +159,6 @@ struct LargestObjects {
         return byteCount >= last.byteCount
     }
 
-    /// Adds an object, if it is among them.
     mutating func add(_ object: LargeObject) {
         let place = sorted.firstPosition { Self.precedes($0, object) }
         guard place < limit else { return }

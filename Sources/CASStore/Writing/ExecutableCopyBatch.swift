@@ -1,11 +1,10 @@
 /// Executable copies that become durable together: stage all, sync once, rename all.
 ///
-/// The executable copy of an object holds the same bytes in a file of mode 0555, so that one inode never serves
-/// two modes. It is a reflink if the file system has them, else a copy.
+/// The executable copy of an object holds the same bytes in a file of mode 0555, so that one inode never serves two
+/// modes. It is a reflink if the file system has them, else a copy.
 package struct ExecutableCopyBatch: Sendable {
     private let store: Store
     private let lease: String
-    /// The objects whose executable copy is staged here.
     package private(set) var staged: Set<ObjectID> = []
 
     package init(_ store: Store, lease: borrowing Lease) {
@@ -17,10 +16,9 @@ package struct ExecutableCopyBatch: Sendable {
         address.description + StoreLayout.executableCopySuffix
     }
 
-    /// Stages the executable copy of an object, unless it is there.
+    /// Stages the executable copy of an object, unless it exists.
     ///
-    /// The object itself may be staged by the same lease, not yet published. The caller makes it
-    /// durable before ``publish()``.
+    /// The object itself may be staged by the same lease. The caller makes the copy durable before ``publish()``.
     package mutating func stage(_ address: ObjectID) throws(StoreError) {
         guard !staged.contains(address), try !stands(address) else { return }
         let fileSystem = store.fileSystem
@@ -50,9 +48,7 @@ package struct ExecutableCopyBatch: Sendable {
             address, executableCopy, byteCount: object.byteCount, executable: true)
     }
 
-    /// Gives the staged executable copies their names.
-    ///
-    /// The caller makes the entries durable.
+    /// Gives the staged executable copies their names; the caller makes the entries durable.
     package func publish() throws(StoreError) {
         guard !staged.isEmpty else { return }
         let directory = try store.fileSystem.open(
@@ -68,7 +64,7 @@ package struct ExecutableCopyBatch: Sendable {
         }
     }
 
-    /// An executable copy that is already there stays: somebody else's trees may link to it.
+    /// An existing executable copy stays: other trees may link to it.
     private func publish(_ address: ObjectID, from directory: Int32) throws(StoreError) {
         let (fileSystem, objects) = (store.fileSystem, store.directories.objects.raw)
         let (staged, path) = (
@@ -92,12 +88,11 @@ package struct ExecutableCopyBatch: Sendable {
 }
 
 extension Store {
-    /// Deletes the executable copies of objects to which no tree links.
+    /// Deletes the executable copies of objects to which no tree links; they can be made again.
     ///
-    /// An executable copy is a copy of what the store has, and can be made again. A process that has just looked at
-    /// it and is about to link to it then misses it, and MUST begin again. The executable copy of an object that may
-    /// be damaged stays: a repair makes the object from it.
-    /// - Parameter lease: the caller's; what is being deleted goes when the lease ends.
+    /// A process that is just about to link to one misses it and must start over. The executable copy of an object
+    /// that may be damaged stays: a repair restores the object from it.
+    /// - Parameter lease: the caller's; copies being deleted go when the lease ends.
     package func removeUnusedExecutableCopies(
         of addresses: some Sequence<ObjectID>, lease: borrowing Lease
     ) throws(StoreError) {
@@ -111,8 +106,7 @@ extension Store {
         }
     }
 
-    /// Whether an object's own file is there, and sound if a version still names it, and the copy has its size, and
-    /// so is not something else.
+    /// Whether an object's own file exists, intact if a version still names it, and the copy has its size.
     private func canSpareExecutableCopy(
         of address: ObjectID, _ executableCopy: FileStatus
     ) throws(StoreError) -> Bool {
@@ -137,7 +131,7 @@ extension Store {
             try fileSystem.rename(objects, path, to: own.raw, aside)
         }
         if renamed == nil { return }
-        // From now on nobody can link to it; a tree may have done so since the check.
+        // From now on no tree can link to it; one may have done so since the check.
         if let executableCopy = try fileSystem.status(own.raw, aside), executableCopy.linkCount > 1
         {
             do throws(StoreError) {

@@ -2,20 +2,16 @@ import Synchronization
 
 /// Many objects that become durable in few steps: write all, sync once, link all, sync once.
 ///
-/// An import of 10,000 files must not cost 10,000 syncs. Objects are staged under
-/// `staging/<lease>/<address>`; the staged name goes last, so a crash at any point leaves either a
-/// staged file that nobody was promised, or one with two links that recovery records.
-///
-/// Workers stage from several threads at once, each with its own ``ObjectChecker``; the other verbs
-/// belong to one thread. The caller remembers what it has staged.
+/// Objects are staged under `staging/<lease>/<address>`; the staged name goes last, so a crash at any point leaves
+/// either an unacknowledged staged file, or one with two links that recovery records. Workers stage from several
+/// threads at once, each with its own ``ObjectChecker``; the other methods belong to one thread.
 package final class ObjectBatch: Sendable {
     private let store: Store
     let directory: Descriptor
     let spaceBudget: SpaceBudget
-    /// Whether files get the mode that they are made with: neither the umask nor a default of the
-    /// directory removes a bit.
+    /// Whether neither the umask nor a default of the directory cuts the mode of new files.
     ///
-    /// 0 until the first file has been looked at, then 1 for no and 2 for yes.
+    /// 0 until the first file has been examined, then 1 for no and 2 for yes.
     private let keepsModes = Atomic<Int>(0)
 
     package init(_ store: Store, lease: borrowing Lease) throws(StoreError) {
@@ -26,14 +22,11 @@ package final class ObjectBatch: Sendable {
         self.store = store
     }
 
-    /// Reads an open file to its end and stages its bytes, unless the object is there already.
-    ///
+    /// Reads an open file to its end and stages its bytes, unless the object exists already.
     /// - Parameters:
-    ///   - file: a regular file, opened for reading.
     ///   - name: unique among the workers of the batch; names large files while they are read.
-    ///   - again: stage it even if it stands in `objects/`: the index does not vouch for it.
-    /// - Returns: the object, and whether this call staged it. If two workers have the same content,
-    ///   only one is told so.
+    ///   - again: stage it even if it is in `objects/`, because the index does not vouch for it.
+    /// - Returns: the object, and whether this call staged it: of two workers with the same content, only one did.
     /// - Throws: `.outOfSpace`, what reading and writing throw.
     package func stage(
         _ file: Int32, name: String, checker: inout ObjectChecker, again: Bool = false
@@ -71,9 +64,7 @@ package final class ObjectBatch: Sendable {
         if !isKept { try store.fileSystem.setMode(target, 0o444) }
     }
 
-    /// Stages verified bytes: all of them, or none.
-    ///
-    /// From any thread.
+    /// Stages verified bytes, all or none, from any thread.
     func write(_ bytes: [UInt8], as name: String) throws(StoreError) {
         try spaceBudget.take(Int64(bytes.count), store.fileSystem)
         do throws(StoreError) {
@@ -139,23 +130,18 @@ package final class ObjectBatch: Sendable {
         return StoredObject(address: address, byteCount: offset, fingerprint: fingerprint)
     }
 
-    // A file of another size, or one that was touched and has other bytes by now, does not match, whatever its name
-    // says: ours will replace it.
+    // A file of another size, or a touched one with other bytes, does not match its name, and is replaced.
     private func stands(_ object: StoredObject) throws(StoreError) -> Bool {
         try store.objects.isRight(object.address, byteCount: object.byteCount) ?? false
     }
 
-    /// Makes staged bytes durable.
-    ///
-    /// `publish` comes after it, and before any promise.
+    /// Makes staged bytes durable, before `publish` and any acknowledgement.
     package func syncStaged(_ staged: some Sequence<ObjectID>) throws(StoreError) {
         try store.syncAll(orEach: directory.raw, staged.lazy.map(\.description))
     }
 
-    /// Gives staged objects their names, on all processors.
-    ///
-    /// The caller makes the entries durable.
-    /// - Parameter isMending: whether what was wrong is why they are published, and known.
+    /// Gives staged objects their names, on all processors; the caller makes the entries durable.
+    /// - Parameter isMending: whether they are published because damage was found, which then need not be reported.
     package func publish(
         count: Int, mending isMending: Bool = false,
         _ address: @escaping @Sendable (Int) -> ObjectID
@@ -179,9 +165,7 @@ package final class ObjectBatch: Sendable {
         }
     }
 
-    /// Removes the staged name of a published object.
-    ///
-    /// Only after the index has recorded it.
+    /// Removes the staged name of a published object, after the index has recorded it.
     package func dropStagedName(_ address: ObjectID) throws(StoreError) {
         try StoreLayout.withDigits(address) { (name) throws(StoreError) in
             try store.fileSystem.removeIfPresent(directory.raw, name)
@@ -189,7 +173,7 @@ package final class ObjectBatch: Sendable {
     }
 }
 
-/// Refuses writes that would use up the reserve of free space; asks the file system seldom.
+/// Refuses writes that would use up the reserve of free space, seldom asking the file system.
 final class SpaceBudget: Sendable {
     private let store: Store
     private let left = Mutex<Int64>(0)
@@ -197,7 +181,6 @@ final class SpaceBudget: Sendable {
 
     init(_ store: Store) { self.store = store }
 
-    /// Notes that `byteCount` bytes are about to be written.
     func take(_ byteCount: Int64, _ fileSystem: any FileSystem) throws(StoreError) {
         let isCovered = left.withLock { left in
             left -= byteCount

@@ -1,14 +1,8 @@
-/// A staged file that grows, and what its bytes hash to so far.
-///
-/// The file is locked by this process. One thread uses it.
+/// A growing staged file with the hash of its bytes so far; locked by this process and used by one thread.
 final class StagedContent {
-    /// The file; its lock lives as long as this.
     let file: Descriptor
-    /// The open directory that holds it.
     let directory: Int32
-    /// Its name there.
     let name: String
-    /// How many bytes are staged.
     private(set) var offset: Int64 = 0
 
     private let fileSystem: any FileSystem
@@ -31,10 +25,7 @@ final class StagedContent {
         fileSystem = store.fileSystem
     }
 
-    /// Hashes what an earlier writer staged; discards it if it has more than `limit` bytes.
-    ///
-    /// That writer may have died before its bytes were durable, so they are not trusted: the final
-    /// address decides.
+    /// Hashes what an earlier writer staged, perhaps not durably; discards it if it has more than `limit` bytes.
     func readBack(limit: Int64?) throws(StoreError) {
         let byteCount = try fileSystem.status(file.raw).byteCount
         guard byteCount > 0 else { return }
@@ -47,7 +38,6 @@ final class StagedContent {
         }
     }
 
-    /// Adds bytes.
     /// - Throws: `.outOfSpace`, `.io`; then nothing is added, and the caller may try again.
     func append(_ bytes: RawSpan) throws(StoreError) {
         try checkWhole()
@@ -78,7 +68,6 @@ final class StagedContent {
         }
     }
 
-    /// Starts over: forgets what is staged.
     func restart() throws(StoreError) {
         try fileSystem.truncate(file.raw, to: 0)
         _ = hasher.finish()
@@ -87,8 +76,8 @@ final class StagedContent {
         isBroken = false
     }
 
-    /// What the staged bytes are, and their digests by the algorithms asked for.
-    /// - Throws: `.mismatch` if somebody else has written to the file.
+    /// The object that the staged bytes are, and the requested digests.
+    /// - Throws: `.mismatch` if another program has written to the file.
     func finish() throws(StoreError) -> (object: StoredObject, digests: [Label]) {
         try checkWhole()
         guard try fileSystem.status(file.raw).byteCount == offset else {
@@ -103,7 +92,7 @@ final class StagedContent {
 }
 
 extension Store {
-    /// Opens and locks the file `staging/<name>`; makes it if it is absent.
+    /// Opens and locks the file `staging/<name>`, creating it if it is absent.
     /// - Returns: `nil` while another writer has it.
     func openStaged(_ name: String) throws(StoreError) -> Descriptor? {
         let staging = directories.staging.raw
@@ -124,19 +113,17 @@ extension Store {
             }
             let status = try fileSystem.status(file.raw)
             if status.kind != .regular, try setStrangerAside(name) { continue }
-            // Between open and lock another writer may have finished, and the name may be gone or
-            // new.
+            // Between open and lock another writer may have finished, and the name may be gone or new.
             guard let here = try fileSystem.status(staging, name), here.isSameFile(as: status)
             else { continue }
             if try !isPublished(staging, name, status) { return file }
-            // Its writer died after it published: this is the object's own file. Leave it alone.
+            // Its writer died after publishing: this is the object's own file. Leave it alone.
             try fileSystem.removeIfPresent(staging, name)
         }
     }
 
-    /// Moves what stands in place of a part and is no file of ours to quarantine, and says so.
-    ///
-    /// - Returns: `false` if a file of this user stands there, or nothing.
+    /// Moves a stranger's file in place of a part to quarantine, with a notice.
+    /// - Returns: `false` if a file of this user is there, or nothing.
     private func setStrangerAside(_ name: String) throws(StoreError) -> Bool {
         let staging = directories.staging.raw
         guard let status = try fileSystem.status(staging, name) else { return false }

@@ -1,24 +1,22 @@
-// Replacing what a version names: while it waits for its content, or when its manifest was made again.
+// Replaces what a version names: while it waits for its content, or when its manifest was rebuilt.
 
 extension Store {
-    /// Protects what a version will name, whatever it names now: no collector deletes it while the
-    /// lease lasts.
+    /// Protects what a version will name, whatever it names now: no collector deletes it while the lease lasts.
     package func claim(
         _ references: References, lease: borrowing Lease
     ) throws(StoreError) {
         try claim(count: references.count, { references[$0].address }, lease: lease)
     }
 
-    /// Replaces the manifest of a version and what the index knows of it, in one transaction.
-    ///
+    /// Replaces the manifest of a version and its records in the index, in one transaction.
     /// - Parameters:
-    ///   - mayReplace: whether what the index knows of the version may be replaced.
-    ///   - acceptsContradictions: whether the manifest may give an object that is there another size.
-    ///   - replaceManifest: puts the new manifest in place of the old one, durably. Called
-    ///     once, when the index has accepted all of it; throws `.lost` if another manifest stands there by now.
+    ///   - mayReplace: whether the version as the index knows it may be replaced.
+    ///   - acceptsContradictions: whether the manifest may give an existing object another size.
+    ///   - replaceManifest: moves the new manifest into place, durably. Called once, when the index has accepted all
+    ///     of it; throws `.lost` if another manifest is there by now.
     ///   - takingBack: removes it again if the version could not be recorded: it would look like an edited one.
-    /// - Returns: whether the version is complete; `nil` if nothing was changed, because that may not be replaced.
-    /// - Throws: `.mismatch` if the new manifest gives an object that is there another size.
+    /// - Returns: whether the version is complete; `nil` if nothing was changed because it may not be replaced.
+    /// - Throws: `.mismatch` if the new manifest gives an existing object another size.
     package func revise(
         _ registration: Registration, if mayReplace: (VersionRow?) -> Bool,
         acceptsContradictions: Bool = false,
@@ -58,22 +56,20 @@ extension Store {
         }
     }
 
-    // Taking a version out of the store, durably.
-
     /// Deletes a version's manifest and forgets the version, durably.
     ///
-    /// Both inside one write transaction: a writer that settles the same version sees both or none.
+    /// Both inside one write transaction: a writer that records the same version sees both or none.
     /// - Parameters:
     ///   - references: how many objects it names.
-    ///   - beside: removes what goes with it, while nobody settles a version; may run twice, and must neither use
-    ///     the index nor wait for anybody.
+    ///   - beside: removes what goes with it, while no version can be recorded; may run twice, and must not use the
+    ///     index or wait for another process.
     package func forgetVersion(
         _ name: String, references: Int, beside: () throws(StoreError) -> Void = {}
     ) throws(StoreError) {
         do throws(StoreError) {
             try forgetVersion(name, references: references, notingGarbage: true, beside)
         } catch {
-            // On a disk without any room, a note of whose the garbage was is not worth a failure.
+            // On a completely full disk, the origin of the garbage is not worth a failure.
             guard error.code == .outOfSpace else { throw error }
             try forgetVersion(name, references: references, notingGarbage: false, beside)
         }
@@ -84,8 +80,7 @@ extension Store {
         _ beside: () throws(StoreError) -> Void
     ) throws(StoreError) {
         try writing(rows: references) { (index) throws(StoreError) in
-            // What may fail comes first: a version without its tree can be shown again, one without its manifest
-            // cannot.
+            // What may fail comes first: a version can be shown again without its tree, but not without its manifest.
             try beside()
             try self.fileSystem.removeIfPresent(
                 self.directories.manifests.raw, StoreLayout.manifest(name))

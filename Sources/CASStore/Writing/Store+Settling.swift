@@ -1,9 +1,8 @@
-// Recording a version: the last step before the promise.
+// Records a version: the last step before it is acknowledged.
 
 extension Store {
     /// Protects what a version will name: no collector deletes it while the lease lasts.
-    ///
-    /// - Returns: where the index stands. What it vouched for at this same moment stays.
+    /// - Returns: the index version; what the index vouched for at that version stays.
     /// - Throws: `.versionExists` when the name is taken by other content.
     package func claim(
         _ registration: Registration, lease: borrowing Lease
@@ -33,21 +32,20 @@ extension Store {
         }
     }
 
-    /// Records a version and the objects that it brings, in one transaction.
-    ///
-    /// The last step before the promise: makes all that was not durable so, together with the record.
+    /// Records a version and the objects that it brings, in one transaction, and makes everything durable with it.
     /// - Parameters:
-    ///   - registration: what to record, and whether others could write since the manifest got its name; asked for
-    ///     again if the transaction runs again.
-    ///   - rows: how many rows will change, about.
-    ///   - knowledge: what the writer knows about the object at a position of the manifest; `nil` to register a version
-    ///     of which objects may still be missing.
-    ///   - cached: source files and what they contain, for the stat cache.
-    ///   - preparing: makes durable what the record relies on, and gives names, while nobody else can record; `nil` if
-    ///     all that was done before. MUST NOT use the index, nor wait for a process that does.
-    ///   - moment: where the transaction leaves the index.
+    ///   - registration: what to record, and whether others could write since the manifest got its name; called again
+    ///     if the transaction runs again.
+    ///   - rows: about how many rows will change.
+    ///   - knowledge: what the writer knows about the object at a position of the manifest; `nil` to register a
+    ///     version of which objects may still be missing.
+    ///   - cached: source files and their content, for the stat cache.
+    ///   - preparing: makes durable what the record relies on, and gives names, while no one else can record; `nil`
+    ///     if all that was done before. Must neither use the index nor wait for a process that does.
+    ///   - moment: the index version after the transaction.
     /// - Returns: the versions that this completed.
-    /// - Throws: `.lost` if the manifest was retired, or objects are gone that the version relied on: look and write again.
+    /// - Throws: `.lost` if the manifest was retired, or objects are gone that the version relied on: look and write
+    ///   again.
     package func record(
         _ registration: () -> (Registration, mayBeAnother: Bool), rows: Int,
         knowing knowledge: ((Int) -> WriterKnowledge?)?,
@@ -75,10 +73,10 @@ extension Store {
         }
     }
 
-    /// Takes back names that were given but not recorded, unless somebody else has recorded the version by now.
+    /// Takes back names that were given but not recorded, unless the version has been recorded elsewhere by now.
     /// - Parameters:
-    ///   - moment: where the transaction left the index that should have recorded it; `nil` if there was none.
-    ///   - takeBack: called while nobody else can record it; MUST NOT use the index.
+    ///   - moment: the index version after the transaction that should have recorded it; `nil` if there was none.
+    ///   - takeBack: called while no one else can record it; must not use the index.
     package func undo(
         _ version: String, since moment: IndexMoment?, _ takeBack: () throws(StoreError) -> Void
     ) throws(StoreError) {
@@ -86,8 +84,7 @@ extension Store {
             if let moment {
                 try index.locks.lock(.writing)
                 defer { index.locks.unlock() }
-                // Nobody has written since, so nobody can rely on it. Do this without the index, which
-                // may be in doubt or have no room.
+                // No one has written since and relies on it. Do not use the index, which may be in doubt or full.
                 let stamp = try index.readStamp()
                 // No stamp: writing it, the last step of this very transaction, was cut short.
                 guard let stamp else { return try takeBack() }
@@ -129,15 +126,12 @@ extension Store {
         try index.noteManifest(registration.name, Index.identity(manifest))
     }
 
-    // What a writer had staged when it was asked to stop.
-
-    /// Publishes staged objects that no version names, so that a repetition of the work need not write
-    /// them again; the next collection deletes what nobody has named by then.
+    /// Publishes a stopped writer's objects without a version, so that repeated work need not write them again.
     ///
-    /// Nothing is promised: a crash anywhere leaves what a dead writer leaves.
+    /// Nothing is acknowledged, and the next collection deletes those that are still unnamed.
     /// - Parameters:
-    ///   - objects: what was staged, hashed while it was written.
-    ///   - cached: source files and what they contain, for the stat cache.
+    ///   - objects: staged objects, hashed while they were written.
+    ///   - cached: source files and their content, for the stat cache.
     ///   - ordinal: that of the version which was to name them.
     package func keepStaged(
         _ objects: [StoredObject], of batch: ObjectBatch, lease: borrowing Lease,

@@ -10,11 +10,8 @@ extension Store {
         return SourceMount(status, boot: try? fileSystem.systemBoot())
     }
 
-    /// Looks source files up in the stat cache and calls `found` for those whose content is known and
-    /// stored; the others, and those without a key, must be read.
-    ///
-    /// - Returns: the ordinal that a new version gets, whether hits should be renewed by it, and the
-    ///   moment at which the index vouched for them.
+    /// Looks source files up in the stat cache, and calls `found` for those whose content is known and stored.
+    /// - Returns: the ordinal for a new version, whether it should renew hits, and the vouching index version.
     package func lookUpSources(
         count: Int, key: (Int) -> StatKey?, found: (Int, ObjectID) -> Void
     ) throws(StoreError) -> (ordinal: Int64, renews: Bool, moment: IndexMoment) {
@@ -26,7 +23,7 @@ extension Store {
         }
     }
 
-    /// Those of some objects that are not there, or that another program has changed: what was touched is read.
+    /// The given objects that are missing, or that another program has changed; touched files are read.
     package func wrong(among addresses: [ObjectID]) throws(StoreError) -> Set<ObjectID> {
         let wrong = Mutex<Set<ObjectID>>([])
         try Parallel.run(workers: Parallel.workerCount, count: addresses.count) {
@@ -43,14 +40,14 @@ extension Store {
         return wrong.withLock { $0 }
     }
 
-    /// Tells that a writer has replaced an object whose bytes were wrong.
+    /// Reports that a writer has replaced an object whose bytes were wrong.
     func noteHealed(_ address: ObjectID) {
         healed.withLock { _ = $0.insert(address) }
         options.notice(
             "object \(address) had other bytes than its address says, and was written anew")
     }
 
-    /// The objects that were written anew since the last call: trees that showed them have the old files.
+    /// The objects that were rewritten since the last call: trees that showed them have the old files.
     package func takeHealed() -> [ObjectID] {
         healed.withLock { healed in
             defer { healed = [] }

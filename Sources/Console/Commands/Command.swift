@@ -1,32 +1,21 @@
-/// What a command takes besides options, as the table declares it.
+/// An operand of a command, as the table declares it.
 package struct Argument: Sendable {
-    /// How many operands an argument stands for.
     package enum Arity: Hashable, Sendable {
-        /// Exactly one.
         case one
-        /// One or none.
         case optional
-        /// None or more.
         case any
-        /// One or more.
         case some
 
-        /// Whether it may stand for several.
         var isOpen: Bool { self == .any || self == .some }
     }
 
-    /// The name in help, in capitals: `DIR`.
     package let name: String
-    /// What it stands for, in a few words.
     package let summary: String
-    /// How many operands it stands for.
     package var arity: Arity
-    /// The words it may be, or nil if it may be anything.
+    /// The permitted words; nil permits anything.
     package var choices: [String]?
-    /// What a shell offers for it.
     package var completion: Completion
 
-    /// Makes an argument.
     package init(
         _ name: String, _ summary: String, _ arity: Arity = .one, choices: [String]? = nil,
         completion: Completion = .nothing
@@ -38,10 +27,8 @@ package struct Argument: Sendable {
         self.completion = completion
     }
 
-    /// Whether it must have an operand.
     var isRequired: Bool { arity == .one || arity == .some }
 
-    /// Its part of a usage line.
     var usage: String {
         switch arity {
         case .one: name
@@ -52,22 +39,17 @@ package struct Argument: Sendable {
     }
 }
 
-/// A command of a program, as the table declares it.
-///
-/// What only its own run or help reads is made when it is read: a program of many commands starts with all of them.
+/// A command of a program, as the table declares it; parts that only its run or help needs are computed when read.
 package struct Command: Sendable {
     /// The word that calls it; or two, the first of which it shares with others: `trust add`.
     package let name: String
-    /// What it does, in one line without a full stop.
     package let summary: String
-    /// What its help teaches, with an example; paragraphs are separated by empty lines, and lines
-    /// that begin with a space are printed as they are.
+    /// Paragraphs are separated by empty lines; lines that begin with a space are printed as they are.
     package var discussion: String { makeDiscussion() }
-    /// What it takes besides options, in order; at most one stands for several operands, the last.
+    /// Its operands, in order; only the last may stand for several.
     package var arguments: [Argument] { makeArguments() }
     /// Its own options; it takes those of the program, too.
     package var options: [Option] { makeOptions() }
-    /// Its exit statuses; nil for the program's.
     package var statuses: ExitStatuses? { makeStatuses() }
     /// Does the work and returns the exit status; whatever it throws is reported.
     package private(set) var run: @Sendable (Invocation) throws -> ExitStatus
@@ -77,7 +59,6 @@ package struct Command: Sendable {
     private let makeOptions: @Sendable () -> [Option]
     private let makeStatuses: @Sendable () -> ExitStatuses?
 
-    /// Makes a command.
     package init(
         _ name: String, summary: String,
         discussion: @autoclosure @escaping @Sendable () -> String = "",
@@ -95,14 +76,13 @@ package struct Command: Sendable {
         self.run = run
     }
 
-    /// Returns the same command under another word.
     package func synonym(_ word: String) -> Command {
         Command(
             word, summary: "the same as \(name)", discussion: discussion, arguments: arguments,
             options: options, statuses: statuses, run: run)
     }
 
-    /// Returns the same command, which throws what the closure makes of each error.
+    /// The same command, with its errors replaced by what the closure makes of them.
     package func translatingErrors(
         _ translate: @escaping @Sendable (any Error) -> any Error
     ) -> Command {

@@ -1,7 +1,7 @@
-// Times and sizes as people write them.
+// Durations and sizes as people write them.
 
 extension Invocation {
-    /// The value of an option that is a time: `500ms`, `20s`, `1h30m`; nil if it was not given.
+    /// The value of a duration option (`500ms`, `20s`, `1h30m`); nil if it was not given.
     /// - Throws: `usage` for anything else, for zero, and for more than a day.
     package func duration(_ name: String) throws(CommandError) -> Duration? {
         guard let text = try value(name) else { return nil }
@@ -13,8 +13,7 @@ extension Invocation {
         )
     }
 
-    /// The value of an option that is a time of seconds to years: `90s`, `24h`, `3w`, `1d 12h`; nil if it
-    /// was not given.
+    /// The value of a duration option in seconds (`90s`, `24h`, `3w`, `1d 12h`); nil if it was not given.
     /// - Throws: `usage` for anything else.
     package func seconds(_ name: String) throws(CommandError) -> Int64? {
         guard let text = try value(name) else { return nil }
@@ -24,27 +23,24 @@ extension Invocation {
                 + "\(Self.unitsOfSeconds)); not '\(text)'")
     }
 
-    /// A time of seconds to years; nil for anything else.
     package static func seconds(_ text: String) -> Int64? {
         guard let time = milliseconds(text), time % 1000 == 0 else { return nil }
         return time / 1000
     }
 
-    /// Units of time by their names, in milliseconds; weeks are the longest that have one length.
+    /// Names of units with their milliseconds; weeks are the longest that have one length.
     private static let timeUnits: [(names: [String], milliseconds: Int64)] = [
         (["ms"], 1), (["s", "sec", "second", "seconds"], 1000),
         (["m", "min", "minute", "minutes"], 60_000), (["h", "hour", "hours"], 3_600_000),
         (["d", "day", "days"], 86_400_000), (["w", "week", "weeks"], 604_800_000),
     ]
 
-    /// The units of time in their shortest spelling, for help and refusals.
     static let unitsOfTime = timeUnits.map { $0.names[0] }.joined(separator: ", ")
 
-    /// Those of whole seconds.
     static let unitsOfSeconds = timeUnits.filter { $0.milliseconds >= 1000 }
         .map { $0.names[0] }.joined(separator: ", ")
 
-    /// Whole numbers with units, one after the other, with or without spaces; nil for anything else.
+    /// Parses whole numbers with units, with or without spaces; nil for anything else.
     static func milliseconds(_ text: String) -> Int64? {
         var rest = text.utf8[...]
         var sum: Int64 = 0
@@ -67,10 +63,9 @@ extension Invocation {
 
     private static func isDigit(_ byte: UInt8) -> Bool { (48...57).contains(byte) }
 
-    /// The value of an option that is a number of bytes: `500`, `64K`, `20GB`, `1.5 GiB`; nil if it was not
-    /// given.
+    /// The value of a size option (`500`, `64K`, `20GB`, `1.5 GiB`) in bytes; nil if it was not given.
     ///
-    /// As GNU's tools read them: K and KiB are 1,024, KB is 1,000. Capitals do not matter.
+    /// As in GNU's tools, K and KiB are 1,024, KB is 1,000. Case is ignored.
     /// - Throws: `usage` for anything else, and for zero.
     package func byteCount(_ name: String) throws(CommandError) -> Int64? {
         guard let text = try value(name) else { return nil }
@@ -80,7 +75,6 @@ extension Invocation {
                 + "and K or KiB 1,024); not '\(text)'")
     }
 
-    /// A number of bytes above zero; nil for anything else.
     static func byteCount(_ text: String) -> Int64? {
         let number = text.utf8.prefix { isDigit($0) || $0 == UInt8(ascii: ".") }
         let parts = number.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
@@ -90,7 +84,7 @@ extension Invocation {
         else { return nil }
         var (count, isLarge) = whole.multipliedReportingOverflow(by: factor)
         if parts.count == 2 {
-            // Three digits say all that a person means, and multiply without leaving 64 bits.
+            // Three digits are enough for people, and multiply without leaving 64 bits.
             let digits = String(Substring(parts[1]))
             guard factor > 1, (1...3).contains(digits.utf8.count), let part = Int64(digits) else {
                 return nil

@@ -3,12 +3,11 @@ import Synchronization
 extension Invocation {
     /// Runs asynchronous work to its end and returns its result; a signal cancels it.
     ///
-    /// A command is synchronous and runs on the main thread, which waits here: the work runs
-    /// elsewhere, and MUST NOT need the main actor. After SIGINT its task is cancelled, and its end
-    /// awaited, so that it can keep what is staged.
+    /// A command is synchronous and runs on the main thread, which waits here: the work runs elsewhere, and must not
+    /// need the main actor. After SIGINT its task is cancelled, and its end awaited, so that it can keep what is
+    /// staged.
     ///
     ///     let pulled = try invocation.waiting { try await client.pull(url) }
-    ///
     /// - Throws: what the work throws; `internal` if the system has no descriptor left.
     package func waiting<Value: Sendable>(
         for work: @escaping @Sendable () async throws -> Value

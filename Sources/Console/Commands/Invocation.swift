@@ -1,45 +1,34 @@
 package import StrictJSON
 
-/// One call of a command: what was given, and where to print.
-///
-/// Asking for an option or an argument that the table does not declare is a programmer's mistake
-/// and stops the program.
+/// One call of a command; asking for an option or an argument that is not in the table stops the program.
 package struct Invocation: Sendable {
-    /// The program that runs.
     package let program: Program
-    /// The command that runs.
     package let command: Command
     let given: [String: [String]]
-    /// What stands on the command line besides options, in order.
+    /// The command line without options, in order.
     package let operands: [String]
     let surroundings: Surroundings
-    /// Where notes and warnings go.
     package let diagnostics: Diagnostics
 
-    /// Where results go.
     package var output: Output { surroundings.output }
-    /// Looks up an environment variable.
     package var environment: @Sendable (String) -> String? { surroundings.environment }
 
-    /// Whether the command has an option of that name.
     package func isDeclared(_ name: String) -> Bool {
         command.options.contains { $0.name == name }
     }
 
-    /// Returns whether a flag was given.
     package func flag(_ name: String) -> Bool {
         precondition(!option(name).takesValue, "--\(name) takes a value")
         return given[name] != nil
     }
 
-    /// Whether an option stands on the command line, whatever its variable or its fallback says.
+    /// Whether an option is on the command line, whatever its variable or its fallback says.
     package func isGiven(_ name: String) -> Bool {
         given[option(name).name] != nil
     }
 
-    /// Returns the value of an option: given, else from its variable, else its fallback, else nil.
-    ///
-    /// - Throws: `usage` if the option does not take the value of the variable.
+    /// The value of an option: given, else from its variable, else its fallback, else nil.
+    /// - Throws: `usage` if the option does not accept the value of the variable.
     package func value(_ name: String) throws(CommandError) -> String? {
         let option = option(name)
         precondition(option.takesValue, "--\(name) is a flag")
@@ -53,14 +42,13 @@ package struct Invocation: Sendable {
         return value
     }
 
-    /// Returns every value that an option was given, in order.
+    /// Every value given for an option, in order.
     package func values(_ name: String) -> [String] {
         precondition(option(name).takesValue, "--\(name) is a flag")
         return given[name] ?? []
     }
 
-    /// Returns the value of an option that is required or has a fallback.
-    ///
+    /// The value of an option that is required or has a fallback.
     /// - Throws: `usage` if there is none.
     package func requiredValue(_ name: String) throws(CommandError) -> String {
         guard let value = try value(name) else {
@@ -69,14 +57,12 @@ package struct Invocation: Sendable {
         return value
     }
 
-    /// Returns the value of an option that takes a whole number.
-    ///
-    /// - Throws: `usage` if the value of its variable is not one.
+    /// The value of an integer option.
+    /// - Throws: `usage` if the value of its variable is not a whole number.
     package func integer(_ name: String) throws(CommandError) -> Int? {
         try value(name).flatMap { Int($0) }
     }
 
-    /// Returns the operand of a required argument.
     package func argument(_ name: String) -> String {
         guard let operand = optionalArgument(name) else {
             preconditionFailure("the argument \(name) is not required")
@@ -84,17 +70,16 @@ package struct Invocation: Sendable {
         return operand
     }
 
-    /// Returns the operand of an argument, or nil if it was left out.
+    /// The operand of an argument; nil if it was left out.
     package func optionalArgument(_ name: String) -> String? {
         arguments(name).first
     }
 
-    /// Returns every operand of an argument.
     package func arguments(_ name: String) -> [String] {
         guard let index = command.arguments.firstIndex(where: { $0.name == name }) else {
             preconditionFailure("\(command.name) has no argument \(name)")
         }
-        // An optional argument has an operand only if all that are required have theirs.
+        // An optional argument has an operand only if all required ones have theirs.
         var spareCount = operands.count - command.arguments.filter { $0.isRequired }.count
         var rest = operands[...]
         for argument in command.arguments[..<index] {
@@ -111,7 +96,6 @@ package struct Invocation: Sendable {
         }
     }
 
-    /// The given options as words for another program.
     package var givenWords: [String] {
         given.sorted { $0.key < $1.key }.flatMap { name, values in
             option(name).takesValue ? values.map { "--\(name)=\($0)" } : ["--\(name)"]
@@ -126,16 +110,12 @@ package struct Invocation: Sendable {
 }
 
 extension Invocation {
-    /// Whether results are one JSON document.
     package var isJSON: Bool { diagnostics.isJSON }
 
-    /// How sizes are printed: exactly with `--bytes`.
     package var sizes: SizeStyle { given["bytes"] != nil ? .exact : .binary }
 
-    /// Prints the result: with `--json` as an object with the members that the closure writes, else as
-    /// text, and never both.
-    ///
-    /// - Returns: `.done`, with which most commands end then.
+    /// Prints the result: with `--json` as an object with the members that the closure writes, otherwise as text.
+    /// - Returns: `.done`, with which most commands then end.
     /// - Throws: `output` if it cannot be written; and whatever the closures throw.
     @discardableResult
     package func report(
@@ -144,10 +124,7 @@ extension Invocation {
         try reportDocument({ try $0.object(members) }, text: text)
     }
 
-    /// Prints the result: as any JSON document with `--json`, else as text, and never both.
-    ///
-    /// - Returns: `.done`.
-    /// - Throws: as `report`.
+    /// Prints the result: with `--json` as any JSON document, otherwise as text; otherwise like `report`.
     @discardableResult
     package func reportDocument(
         _ json: (inout JSONWriter) throws -> Void, text: (Output) throws -> Void
@@ -164,11 +141,7 @@ extension Invocation {
         return .done
     }
 
-    /// Prints the result: with `--json` as an object with the members that the closure writes, else as a
-    /// sentence.
-    ///
-    /// - Returns: `.done`.
-    /// - Throws: as `report`.
+    /// Prints the result: with `--json` as an object with these members, otherwise as a sentence.
     @discardableResult
     package func report(
         _ sentence: DisplayText, members: (inout JSONWriter) throws -> Void
@@ -176,28 +149,26 @@ extension Invocation {
         try report(members: members) { $0.print(sentence) }
     }
 
-    /// Prints a document on a line of its own at once, for a program that reads while the work goes on.
+    /// Prints a document as a line at once, for a program that reads while the work continues.
     package func line(_ write: (inout JSONWriter) -> Void) {
         // A failure is kept, and reported when the program flushes at its end.
         try? output.write(json: JSONWriter.document(write))
         try? output.flush()
     }
 
-    /// Prints a note on standard error; nothing with `--quiet` and `--json`.
+    /// Prints a note on standard error, except with `--quiet` or `--json`.
     package func note(_ text: String) {
         diagnostics.note("\(program.name): note: \(text)")
     }
 
-    /// Whether a person sees the progress of the work.
     package var isWatched: Bool {
         diagnostics.errors.isTerminal && !diagnostics.isQuiet && !diagnostics.isJSON
     }
 
-    /// Makes a progress bar; it is drawn only on a terminal, without `--quiet` and `--json`.
-    ///
+    /// Makes a progress bar, which is drawn only on a terminal, without `--quiet` and `--json`.
     /// - Parameters:
-    ///   - deed: what is being done: "Hashing".
-    ///   - total: how much there is to do, or nil if that is not known yet.
+    ///   - deed: the action: "Hashing".
+    ///   - total: nil if unknown yet.
     package func progress(
         _ deed: String, total: Int? = nil, unit: ProgressUnit = .bytes
     ) -> ProgressBar {

@@ -1,9 +1,10 @@
 internal import Platform
 
 extension Invocation {
-    /// The value of an option that is a moment, in seconds since 1970: a time ago (`90m`, `12h`, `7d`),
-    /// or a date in UTC, or one with a time and its zone (`2026-11-22`, `2026-11-22T03:00:00Z`,
-    /// `2026-11-22T04:00:00+01:00`); nil if it was not given.
+    /// The value of an option that is a point in time, in seconds since 1970; nil if it was not given.
+    ///
+    /// It may be a time ago (`90m`, `12h`, `7d`), or a date in UTC, or one with a time and its zone (`2026-11-22`,
+    /// `2026-11-22T03:00:00Z`, `2026-11-22T04:00:00+01:00`).
     /// - Throws: `usage` for anything else.
     package func moment(_ name: String, now: Int64) throws(CommandError) -> Int64? {
         guard let text = try value(name) else { return nil }

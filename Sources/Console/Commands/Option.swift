@@ -1,40 +1,29 @@
 /// An option of a program or a command, as the table declares it.
 package struct Option: Sendable {
-    /// What the option takes.
     package enum Shape: Sendable {
-        /// Nothing: the option is given or not.
         case flag
-        /// A text; help shows the placeholder in its place.
+        /// Takes a text, for which help shows the placeholder.
         case text(placeholder: String)
-        /// One of the words listed.
+        /// Takes one of the words listed.
         case choice([String])
-        /// A whole number within the range.
         case integer(ClosedRange<Int>)
     }
 
-    /// The name, without the two hyphens.
     package let name: String
-    /// What it takes.
     package let shape: Shape
-    /// What it does, in a few words.
     package let summary: String
     /// Whether it may be given more than once; otherwise the last one counts.
     package var repeats = false
-    /// Whether the command cannot do without it.
     package var isRequired = false
-    /// The environment variable that stands in for it; an empty one counts as unset.
+    /// The environment variable used if it is not given; an empty one counts as unset.
     package var environment: String?
-    /// The value when neither the option nor the variable is given.
     package var fallback: String?
-    /// What a shell offers for its value.
     package var completion = Completion.nothing
 
-    /// Makes an option that is given or not.
     package static func flag(_ name: String, _ summary: String) -> Option {
         Option(name: name, shape: .flag, summary: summary)
     }
 
-    /// Makes an option that takes a text.
     package static func text(
         _ name: String, placeholder: String, _ summary: String, required: Bool = false,
         repeats: Bool = false, environment: String? = nil, fallback: String? = nil,
@@ -46,14 +35,12 @@ package struct Option: Sendable {
             completion: completion)
     }
 
-    /// Makes an option that takes one of the words given.
     package static func choice(
         _ name: String, of words: [String], _ summary: String, fallback: String? = nil
     ) -> Option {
         Option(name: name, shape: .choice(words), summary: summary, fallback: fallback)
     }
 
-    /// Makes an option that takes a whole number within a range.
     package static func integer(
         _ name: String, in range: ClosedRange<Int>, _ summary: String, fallback: Int? = nil
     ) -> Option {
@@ -64,13 +51,9 @@ package struct Option: Sendable {
 
     /// `--json`: one JSON document on standard output; errors as JSON on standard error.
     package static let json = flag("json", "print one JSON document, also for errors")
-    /// `--quiet`: no progress and no notes.
     package static let quiet = flag("quiet", "print no progress and no notes")
-    /// `--bytes`: sizes as exact counts of bytes.
     package static let bytes = flag("bytes", "print sizes in bytes")
-    /// `--help` and `-h`, which every program and every command has.
     static let help = flag("help", "print this help")
-    /// `--version`, which every program has.
     static let version = flag("version", "print the version of the program")
 }
 
@@ -79,12 +62,10 @@ extension Option {
         if case .flag = shape { false } else { true }
     }
 
-    /// The words it may be, or nil if it is no choice.
     var choices: [String]? {
         if case .choice(let words) = shape { words } else { nil }
     }
 
-    /// What stands for the value in help, or nil for a flag.
     var placeholder: String? {
         switch shape {
         case .flag: nil
@@ -94,7 +75,6 @@ extension Option {
         }
     }
 
-    /// The option as help spells it: `--mode link|copy`.
     var spelling: String {
         placeholder.map { "--\(name) \($0)" } ?? "--\(name)"
     }
@@ -104,7 +84,7 @@ extension Option {
         (isRequired ? spelling : "[\(spelling)]") + (repeats ? "..." : "")
     }
 
-    /// Returns what is wrong with a value, as the end of a sentence, or nil if nothing is.
+    /// What is wrong with a value, as the end of a sentence; nil if nothing is.
     func objection(to value: String) -> String? {
         switch shape {
         case .flag, .text:

@@ -1,7 +1,6 @@
-/// A program, as one table: its options, its commands, and what its exit statuses mean.
+/// A program, as one table of its options, its commands, and the meanings of its exit statuses.
 ///
-/// The table is all there is to a command line: parsing, help, suggestions and shell completions
-/// are read from it.
+/// Parsing, help, suggestions and shell completions are all derived from the table.
 ///
 ///     static let program = Program(
 ///         "castree", version: "0.1.0", summary: "keeps every version of an app once",
@@ -13,22 +12,17 @@
 package struct Program: Sendable {
     /// The name that messages and help begin with.
     package let name: String
-    /// The version that `--version` prints.
     package let version: String
-    /// What the program is for, in one line without a full stop.
     package let summary: String
-    /// What its help says after the summary.
     package let discussion: String
     /// Options that every command takes, before or after its word.
     package let options: [Option]
     /// The commands, in the order of the help; `help` and `completions` are added at the end.
     package let commands: [Command]
-    /// The command that runs when the first operand names none.
     package let defaultCommand: String?
     /// The exit statuses of its commands, unless they have their own.
     package let statuses: ExitStatuses
 
-    /// Makes a program.
     package init(
         _ name: String, version: String, summary: String, discussion: String = "",
         options: [Option] = [.json, .quiet], commands: [Command], defaultCommand: String? = nil,
@@ -44,7 +38,6 @@ package struct Program: Sendable {
         self.statuses = statuses
     }
 
-    /// Returns the command of that name, or nil.
     package func command(named name: String) -> Command? {
         commands.first { $0.name == name }
     }
@@ -52,16 +45,13 @@ package struct Program: Sendable {
     /// Whether several commands begin with that word: `trust add`, `trust list`.
     func isGroup(_ word: String) -> Bool { !members(of: word).isEmpty }
 
-    /// The second words of the commands that begin with a word.
     func members(of group: String) -> [String] {
         commands.filter { $0.name.hasPrefix(group + " ") }
             .map { String($0.name.dropFirst(group.count + 1)) }
     }
 
-    /// The names of the commands, for suggestions and completions.
     var commandNames: [String] { commands.map(\.name) }
 
-    /// Returns the exit statuses of a command, or of the program if there is none.
     func statuses(of command: Command?) -> ExitStatuses {
         command?.statuses ?? statuses
     }

@@ -1,19 +1,15 @@
-/// What a completion answers: words with their explanations, or the names of files.
 enum CompletionAnswer: Hashable, Sendable {
     case words([CompletionWord])
     case files
     case directories
 }
 
-/// A word that a shell may complete to.
 struct CompletionWord: Hashable, Sendable {
     let text: String
     let summary: String
 }
 
-/// Answers completions from the table.
-///
-/// Pure, except for the words that programs find out themselves.
+/// Answers completions from the table; pure, except for words computed by closures.
 struct Completer {
     let program: Program
     let environment: @Sendable (String) -> String?
@@ -59,8 +55,8 @@ struct Completer {
             guard let name = program.defaultCommand, let command = program.command(named: name),
                 line.operands.isEmpty
             else { return .words(commands) }
-            // The word may be a command or the first operand of the default one; a shell shows
-            // either words or files, and words are harder to remember.
+            // The word may be a command or the first operand of the default one. A shell shows words or files, not
+            // both.
             let first = command.arguments.first.map { values($0.choices, $0.completion, context) }
             guard case .words(let words)? = first else { return .words(commands) }
             return .words(commands + words)
@@ -73,7 +69,6 @@ struct Completer {
         return values(argument.choices, argument.completion, context)
     }
 
-    /// What a value may be: one of the listed words, else what its declaration offers.
     private func values(
         _ choices: [String]?, _ completion: Completion, _ context: CompletionContext
     ) -> CompletionAnswer {

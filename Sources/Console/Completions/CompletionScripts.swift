@@ -1,8 +1,8 @@
 /// A shell for which the program prints a completion script.
 ///
-/// Every script calls the program back: `PROGRAM __complete SHELL WORD...`, the last word being the
-/// one that is completed. The answer is a candidate, a tab and its meaning on each line; or `:files`
-/// or `:directories`, which shells complete better themselves.
+/// Every script calls `PROGRAM __complete SHELL WORD...`, the last word being the one that is completed. The answer
+/// has a candidate, a tab and its meaning on each line; or is `:files` or `:directories`, which shells complete
+/// better.
 enum CompletionShell: String, CaseIterable, Sendable {
     case bash, zsh, fish
 
@@ -24,8 +24,7 @@ enum CompletionShell: String, CaseIterable, Sendable {
     }
 }
 
-// printf %q: a candidate may hold what the shell would obey. File names are left to readline,
-// which knows how to quote them; it is asked if there is no candidate.
+// printf %q: a candidate may contain shell syntax. Without candidates, readline completes and quotes file names.
 private func bashScript(_ program: String, _ function: String) -> String {
     #"""
     \#(function)() {
@@ -106,13 +105,13 @@ extension Program {
             case .directories: [":directories"]
             case .words(let words): words.compactMap { line(for: $0, hiding: hidden) }
             }
-        // If the shell does not listen, there is nobody to tell.
+        // If the shell does not listen, there is no one to tell.
         try? surroundings.output.write(trusted: lines.map { $0 + "\n" }.joined())
         try? surroundings.output.flush()
         return .done
     }
 
-    /// Returns the line of a candidate; nil for one that would break lines or hide in them.
+    /// The line of a candidate; nil for one that would break lines or hide in them.
     private func line(for word: CompletionWord, hiding prefix: String) -> String? {
         guard word.text.escapedForDisplay == word.text else { return nil }
         return String(word.text.unicodeScalars.dropFirst(prefix.unicodeScalars.count))
@@ -120,7 +119,7 @@ extension Program {
     }
 }
 
-/// Returns a word of a bash command line without its quoting (bash(1), QUOTING); a quotation may be open.
+/// Removes the quoting from a word of a bash command line (bash(1), QUOTING); a quotation may be open.
 private func unquotedByBash(_ word: String) -> String {
     var result = ""
     var quote: Unicode.Scalar?
@@ -144,8 +143,7 @@ private func unquotedByBash(_ word: String) -> String {
     return result
 }
 
-/// Joins what bash has split at `=` and `:` (COMP_WORDBREAKS), and tells which part of the last
-/// word bash takes as complete already.
+/// Joins what bash has split at `=` and `:` (COMP_WORDBREAKS); `hidden` is what bash considers complete.
 private func joinedBashWords(_ words: [String]) -> (words: [String], hidden: String) {
     var joined: [String] = []
     var hidden = ""

@@ -1,6 +1,5 @@
-/// Help and usage lines, as text made from the table. Pure.
+/// Help and usage lines, generated from the table. Pure.
 extension Program {
-    /// Returns the usage line of a command, or of the program.
     func usage(of command: Command?) -> String {
         let parts: [String]
         if let command {
@@ -16,7 +15,6 @@ extension Program {
         return wrapped(parts, first: "Usage: \(name) ", indentation: "    ")
     }
 
-    /// Returns the help of a command, or of the program.
     func help(of command: Command?) -> String {
         guard let command else { return programHelp() }
         var sections = [usage(of: command), paragraphs(command.summary.capitalizedSentence)]
@@ -34,7 +32,6 @@ extension Program {
         return sections.joined(separator: "\n\n") + "\n"
     }
 
-    /// Returns the help of the commands that begin with a word.
     func help(ofGroup word: String) -> String {
         let members = members(of: word)
         var sections = [
@@ -109,7 +106,7 @@ extension Option {
 
 private let columnCountMax = 80
 
-/// Returns a section with its rows in two columns, or nothing if there are none.
+/// A section with its rows in two columns; empty without rows.
 private func section(_ title: String, _ rows: [(String, String)]) -> [String] {
     guard !rows.isEmpty else { return [] }
     let width = min(28, rows.map { $0.0.columnCount }.max() ?? 0)
@@ -125,7 +122,7 @@ private func section(_ title: String, _ rows: [(String, String)]) -> [String] {
     return [([title] + lines).joined(separator: "\n")]
 }
 
-/// Returns text with its paragraphs wrapped; lines that begin with a space stay as they are.
+/// Wraps the paragraphs of a text; lines that begin with a space stay as they are.
 private func paragraphs(_ text: String) -> String {
     var lines: [String] = []
     var words: [String] = []
@@ -145,7 +142,7 @@ private func paragraphs(_ text: String) -> String {
     return lines.joined(separator: "\n")
 }
 
-/// Returns words in lines of at most 80 columns; a longer word has a line of its own.
+/// Wraps words at 80 columns; a longer word has a line of its own.
 private func wrapped(_ words: [String], first: String, indentation: String) -> String {
     var lines: [String] = []
     var line = first
@@ -163,7 +160,6 @@ private func wrapped(_ words: [String], first: String, indentation: String) -> S
 }
 
 extension String {
-    /// The text as a sentence: with a capital and a full stop.
     fileprivate var capitalizedSentence: String {
         prefix(1).uppercased() + dropFirst() + (hasSuffix(".") ? "" : ".")
     }

@@ -1,28 +1,22 @@
-/// The number that a program ends with; of an error, what kind it is.
-///
-/// The numbers are part of the command line's contract: scripts compare them.
+/// The exit status of a program or the kind of an error; scripts compare the numbers, so they must not change.
 package struct ExitStatus: RawRepresentable, Hashable, Sendable {
-    /// The number that the parent process sees.
     package let rawValue: Int32
 
-    /// Makes an exit status from its number.
     package init(rawValue: Int32) {
         self.rawValue = rawValue
     }
 
-    /// The command did what it was asked to do.
     package static let done = ExitStatus(rawValue: 0)
     /// The operation failed; the message says why.
     package static let failed = ExitStatus(rawValue: 1)
-    /// The command line was wrong.
     package static let usage = ExitStatus(rawValue: 2)
-    /// What was asked for is not there.
+    /// The requested item does not exist.
     package static let notFound = ExitStatus(rawValue: 3)
-    /// What is offered is banned on this device.
+    /// The offered version is banned on this device.
     package static let banned = ExitStatus(rawValue: 20)
-    /// What came is not what was promised, or the peer is not who it says.
+    /// Verification failed: content does not match its promise, or the peer is not trusted.
     package static let untrusted = ExitStatus(rawValue: 22)
-    /// The other side of the network cannot be reached.
+    /// The server cannot be reached.
     package static let offline = ExitStatus(rawValue: 23)
     /// Another process was at work for longer than the command may wait.
     package static let busy = ExitStatus(rawValue: 24)
@@ -30,15 +24,13 @@ package struct ExitStatus: RawRepresentable, Hashable, Sendable {
     package static let interrupted = ExitStatus(rawValue: 130)
 }
 
-/// The exit statuses of a program or a command: those of its errors, and what help says about all.
+/// The exit statuses of a program or a command: those of its errors, and their descriptions in help.
 package struct ExitStatuses: Sendable {
-    /// What help says: number and meaning.
     package let help: [(status: ExitStatus, meaning: String)]
     private let particular: [ExitStatus: ExitStatus]
 
-    /// Makes exit statuses: 1 failed, 2 usage, 3 nothing there, 20 banned, 22 untrusted, 23 offline, 24 busy, 130 interrupted.
-    ///
-    /// - Parameter particular: what errors have in place of their own.
+    /// Makes exit statuses with the usual numbers of ``ExitStatus``.
+    /// - Parameter particular: replacements for the usual statuses of errors.
     package init(
         _ particular: [ExitStatus: ExitStatus] = [:],
         help: [(status: ExitStatus, meaning: String)] = []
@@ -47,6 +39,5 @@ package struct ExitStatuses: Sendable {
         self.help = help
     }
 
-    /// Returns the exit status of an error that has the one given elsewhere.
     package func status(for usual: ExitStatus) -> ExitStatus { particular[usual] ?? usual }
 }

@@ -1,13 +1,10 @@
-/// An error that says how a program reports it.
+/// An error that says how a program reports it; any other is reported with the code `internal`.
 ///
 /// Errors of libraries become one where their commands are declared (``Command/translatingErrors(_:)``).
-/// Whatever does not conform is reported too, with the code `internal`.
 package protocol ProgramError: Error {
     /// A word for programs: stable, lower case, for example `no-such-version`.
     var code: String { get }
-    /// A sentence for people: what failed, on what, and what to do.
-    ///
-    /// It MAY contain untrusted text: it is escaped when it is printed.
+    /// A sentence for people: what failed, on what, and what to do; escaped when printed, so it may be untrusted.
     var message: String { get }
     /// The exit status, unless its command has another for it (``ExitStatuses``).
     var status: ExitStatus { get }
@@ -15,21 +12,16 @@ package protocol ProgramError: Error {
 
 /// An error of a command itself, where no library has one.
 package struct CommandError: ProgramError, Hashable {
-    /// A word for programs.
     package let code: String
-    /// A sentence for people.
     package let message: String
-    /// The exit status, unless its command has another for it.
     package let status: ExitStatus
 
-    /// Makes an error with a code for programs and a message for people.
     package init(_ status: ExitStatus = .failed, code: String, message: String) {
         self.status = status
         self.code = code
         self.message = message
     }
 
-    /// What a program reports about an error, whatever was thrown.
     init(reporting error: any Error) {
         switch error {
         case let error as any ProgramError:
@@ -39,14 +31,11 @@ package struct CommandError: ProgramError, Hashable {
         }
     }
 
-    /// Returns the error for arguments that do not make sense together.
-    ///
-    /// The report shows the command's usage line.
+    /// The error for arguments that do not make sense together; the report shows the command's usage line.
     package static func usage(_ message: String) -> CommandError {
         CommandError(.usage, code: "usage", message: message)
     }
 
-    /// The error for work that a signal ended.
     package static let interrupted = CommandError(
         .interrupted, code: "interrupted", message: "interrupted")
 }

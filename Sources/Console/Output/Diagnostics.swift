@@ -1,9 +1,7 @@
 import Platform
 import StrictJSON
 
-/// What a program says besides its results, on standard error.
-///
-/// With `--json`, errors and warnings are JSON, one document a line, and there are no notes.
+/// Messages on standard error; with `--json`, errors and warnings are JSON, one a line, and there are no notes.
 package struct Diagnostics: Sendable {
     let program: String
     let errors: Output
@@ -17,7 +15,7 @@ package struct Diagnostics: Sendable {
         deliver()
     }
 
-    /// Prints a warning: something a person should know, although the command goes on.
+    /// Prints a warning: something a person should know, although the command continues.
     package func warn(code: String, _ message: String) {
         report("warning", code: code, message: message, .yellow)
     }
@@ -27,9 +25,7 @@ package struct Diagnostics: Sendable {
         line("warning", code: code, message: message, .yellow)
     }
 
-    /// The line of a note, for callers that must not wait until it is written; nil with `--quiet`.
-    ///
-    /// With `--json` it is a document, for who follows a server.
+    /// The line of a note, for callers that must not wait for writing; nil with `--quiet`, JSON with `--json`.
     package func noteLine(code: String, _ message: String) -> [UInt8]? {
         if isQuiet { return nil }
         if isJSON { return line("note", code: code, message: message, .faint) }
@@ -37,16 +33,13 @@ package struct Diagnostics: Sendable {
         return Array((text.rendered(inColour: false) + "\n").utf8)
     }
 
-    /// Prints an error.
     func report(_ error: CommandError) {
         report("error", code: error.code, message: error.message, .red)
     }
 
-    /// Prints where to learn more, after a usage error.
-    ///
-    /// The error has said what is wrong; the options of a command would push it off the screen.
+    /// Prints where to learn more, after a usage error, which a list of options would push off the screen.
     func advise(_ help: String) {
-        // Nobody is left to be told that standard error cannot be written.
+        // No one is left to be told that standard error cannot be written.
         try? errors.write(trusted: "\(help)\n")
         deliver()
     }
@@ -55,7 +48,7 @@ package struct Diagnostics: Sendable {
         _ severity: String, code: String, message: String, _ style: DisplayText.Style
     ) {
         let line = line(severity, code: code, message: message, style)
-        // Nobody is left to be told that standard error cannot be written.
+        // As above.
         try? errors.write(line)
         deliver()
     }
@@ -78,13 +71,13 @@ package struct Diagnostics: Sendable {
         return Output.line(json: document)
     }
 
-    /// A message without the secrets that addresses may carry.
+    /// Removes the secrets that addresses may carry.
     private func shown(_ message: String) -> String {
         withoutSecrets(message, mark: "…", ofAddressesOnly: true)
     }
 
     private func deliver() {
-        // Nobody is left to be told that standard error cannot be written.
+        // As above.
         try? errors.flush()
     }
 }

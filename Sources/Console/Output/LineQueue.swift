@@ -1,39 +1,32 @@
 internal import Platform
 import Synchronization
 
-/// Lines for a file that may not take them: a pipe that nobody reads, a paused terminal, a slow disk.
+/// Writes lines to a file that may block: a pipe that is not read, a paused terminal, a slow disk.
 ///
-/// A thread of its own writes them, so that adding a line never waits: a server's threads must not.
-/// Lines beyond the limit are dropped and counted; once lines flow again, the number stands where they
-/// are missing. Ending the queue waits for no reader either.
-///
-/// The file stays blocking, because other programs may have it open, too; the thread asks it for room
-/// before each write (poll(2)). Safe to use from all threads.
+/// A separate thread writes them, so that adding a line never waits, which a server's threads must not. Lines beyond
+/// the limit are dropped and counted; once lines flow again, the number is written in their place. The file stays
+/// blocking, because other programs may have it open, too; the thread asks it for room before each write (poll(2)).
+/// Safe to use from all threads.
 package final class LineQueue: Sendable {
     private struct State {
         var waiting: [[UInt8]] = []
-        /// The cost of the lines that wait and of those that the thread writes.
+        /// The cost of the waiting lines and of those being written.
         var cost = 0
         var dropped = 0
         /// Counts lines that were written or given up.
         var done = 0
         var hasThread = false
-        /// The thread waits for a reader.
         var isStuck = false
-        /// Nothing more is written: its reader has gone.
         var isBroken = false
         var hasFailed = false
-        /// Nothing is left that can be written now.
         var isOver: Bool { cost == 0 || isStuck || isBroken }
     }
 
     /// Far more than a live reader is ever behind.
     package static let byteCountMax = 1 << 20
-    /// What a line costs beside its bytes.
     private static let overhead = 64
     /// A pipe that has room at all has room for this many bytes (pipe(7), PIPE_BUF).
     private static let pieceByteCount = 4096
-    /// How long `end` waits for a line that is being written.
     private static let endPause = Duration.seconds(1)
 
     private let descriptor: Int32
@@ -46,12 +39,11 @@ package final class LineQueue: Sendable {
     private let onLoss: @Sendable (Int) -> [UInt8]?
     private let onFailure: @Sendable (_ reason: String) -> Void
 
-    /// Makes a queue for a file that is open and stays open.
-    ///
-    /// - Parameter onTurn: called before each line is written, on the thread that writes.
-    /// - Parameter onLoss: makes the line that tells how many were dropped; `nil` to write none there.
-    /// - Parameter onFailure: called once, with the reason, if the file cannot be written; not if its
-    ///   reader has gone.
+    /// - Parameters:
+    ///   - descriptor: of a file that stays open.
+    ///   - onTurn: called before each line is written, on the thread that writes.
+    ///   - onLoss: makes the line with the number of dropped ones; `nil` to write none there.
+    ///   - onFailure: called once, with the reason, if the file cannot be written; not if its reader has gone.
     package init(
         descriptor: Int32, byteCountMax: Int = LineQueue.byteCountMax,
         onTurn: @escaping @Sendable () -> Void = {},
@@ -66,7 +58,7 @@ package final class LineQueue: Sendable {
         mayBlock = !System.isRegularFile(descriptor)
     }
 
-    /// Adds a line, with its line feed; never waits.
+    /// Adds a line, including its line feed; never waits.
     package func add(_ line: [UInt8]) {
         let needsThread = state.withLock { state -> Bool in
             guard !state.isBroken else { return false }
@@ -86,9 +78,7 @@ package final class LineQueue: Sendable {
         bell.ring()
     }
 
-    /// Writes what is queued, as long as it flows, and drops the rest.
-    ///
-    /// Waits for no reader, and at most a second for a line that is being written.
+    /// Writes what is queued, as long as it flows, and drops the rest; waits at most a second for a started line.
     package func end() {
         var seen = -1
         while true {
@@ -108,7 +98,6 @@ package final class LineQueue: Sendable {
         state.cost += line.count + Self.overhead
     }
 
-    /// Puts the number of dropped lines where they are missing.
     private func noteLoss(_ state: inout State) {
         guard state.dropped > 0 else { return }
         let line = onLoss(state.dropped)

@@ -1,14 +1,11 @@
 import Synchronization
 
-/// A stream of a program: standard output, standard error, or memory in tests.
+/// A stream of a program: standard output, standard error, or memory in tests; any thread may call.
 ///
-/// Writing is complete or an error; it is buffered until `flush`, except on terminals. If the
-/// reader of a pipe has gone, the rest is dropped without complaint and the command ends as it
-/// would have: its exit status tells what it did, not who listened. Any thread may call.
+/// Writing is complete or an error; it is buffered until `flush`, except on terminals. If the reader of a pipe has
+/// gone, the rest is dropped silently and the command ends normally: its exit status tells what it did.
 package final class Output: Sendable {
-    /// Whether a person reads it.
     package let isTerminal: Bool
-    /// Whether styles show.
     package let usesColour: Bool
     private let descriptor: Int32?
     private let statusLine: StatusLine?
@@ -22,7 +19,7 @@ package final class Output: Sendable {
 
     private static let bufferByteCountMax = 65_536
 
-    /// Makes a stream that writes to a file descriptor; without one, it keeps what is written.
+    /// - Parameter descriptor: `nil` keeps what is written in memory.
     init(
         descriptor: Int32?, isTerminal: Bool, usesColour: Bool, statusLine: StatusLine? = nil
     ) {
@@ -32,7 +29,6 @@ package final class Output: Sendable {
         self.statusLine = statusLine
     }
 
-    /// Makes a stream that keeps what is written, for tests.
     package convenience init() {
         self.init(descriptor: nil, isTerminal: false, usesColour: false)
     }
@@ -40,47 +36,38 @@ package final class Output: Sendable {
     /// What has been written and not flushed; for a stream in memory, all of it.
     package var pending: [UInt8] { state.withLock { $0.buffer } }
 
-    /// Whether the reader has gone; a long stream need not go on.
+    /// Whether the reader has gone, so that a long stream can stop.
     package var isClosed: Bool { state.withLock { $0.isClosed } }
 
-    /// Prints a line.
-    ///
-    /// A failure is kept and thrown by the next `write` or `flush`; the program flushes at its end.
+    /// Prints a line; a failure is thrown by the next `write` or `flush`, at the latest at the program's end.
     package func print(_ text: DisplayText) {
         append(Array((text.rendered(inColour: usesColour) + "\n").utf8))
     }
 
     /// Writes bytes as they are.
-    ///
     /// - Throws: `output` if they, or bytes before them, cannot be written.
     package func write(_ bytes: [UInt8]) throws(OutputError) {
         append(bytes)
         if let failure = state.withLock({ $0.failure }) { throw failure }
     }
 
-    /// Writes text as it is: only for text that the program has made itself.
-    ///
+    /// Writes text unescaped; only for text that the program has made itself.
     /// - Throws: `output` if it, or bytes before it, cannot be written.
     package func write(trusted text: String) throws(OutputError) {
         try write(Array(text.utf8))
     }
 
-    /// Writes a JSON document and a newline; what a terminal would obey becomes `\u` escapes.
-    ///
-    /// JSON escapes most control characters itself, but neither U+009B nor bidirectional overrides.
+    /// Writes a JSON document and a newline, escaping what JSON does not: U+009B and bidirectional overrides.
     package func write(json document: [UInt8]) throws(OutputError) {
         try write(Self.line(json: document))
     }
 
-    /// A JSON document as a line that no terminal obeys.
     static func line(json document: [UInt8]) -> [UInt8] {
         let isPlain = document.allSatisfy { $0 < 0x7F }
         let text = isPlain ? [] : Array(String(decoding: document, as: UTF8.self).jsonEscaped.utf8)
         return (isPlain ? document : text) + [UInt8(ascii: "\n")]
     }
 
-    /// Hands everything to the system.
-    ///
     /// - Throws: `output` if something could not be written, now or before.
     package func flush() throws(OutputError) {
         let failure = state.withLock { state in
@@ -90,18 +77,14 @@ package final class Output: Sendable {
         if let failure { throw failure }
     }
 
-    /// Refuses to go on where whoever was to read this has gone, which most commands take for being done.
-    ///
+    /// Throws if the reader has gone, for commands whose work is then pointless.
     /// - Throws: `output`.
     package func requireReader() throws(OutputError) {
         guard state.withLock({ $0.isClosed }) else { return }
         throw OutputError(reason: SystemError.closedPipe.text)
     }
 
-    /// Closes the stream at the end of the program, after a flush.
-    ///
-    /// Some file systems say only then that they are full.
-    ///
+    /// Closes the stream at the end of the program; some file systems report only then that they are full.
     /// - Throws: `output` if the system reports an error and no earlier call has thrown one.
     func close() throws(OutputError) {
         let isOpen = state.withLock { state in
@@ -140,14 +123,11 @@ package final class Output: Sendable {
     }
 }
 
-/// Standard output that cannot be written: a full disk, a closed descriptor.
+/// Standard output cannot be written: a full disk, a closed descriptor.
 package struct OutputError: ProgramError, Hashable {
-    /// What the system says.
     package let reason: String
-    /// What becomes of the work.
     package let consequence: String
 
-    /// Describes a failure to write.
     package init(
         reason: String, consequence: String = "whatever the command has changed stays"
     ) {
@@ -155,11 +135,8 @@ package struct OutputError: ProgramError, Hashable {
         self.consequence = consequence
     }
 
-    /// The code, `output`.
     package var code: String { "output" }
-    /// The operation failed.
     package var status: ExitStatus { .failed }
-    /// What to tell people.
     package var message: String {
         "unable to write to standard output: \(reason); \(consequence)"
     }

@@ -1,23 +1,16 @@
 internal import Platform
 
-/// What surrounds a program that runs: its streams, its environment, its clock.
-///
-/// A value, so that tests run whole programs in memory.
+/// The streams, environment and clock of a running program, as a value, so that tests run whole programs in memory.
 package struct Surroundings: Sendable {
-    /// Where results go.
     package let output: Output
-    /// Where diagnostics go.
     package let errors: Output
-    /// Looks up an environment variable.
     package let environment: @Sendable (String) -> String?
-    /// The line of a terminal that progress may use; nil if nobody looks.
+    /// The line of a terminal that progress may use; nil if it is not visible.
     let statusLine: StatusLine?
-    /// The time since some fixed moment.
     let now: @Sendable () -> Duration
 }
 
 extension Surroundings {
-    /// Makes the surroundings of this process.
     static func process() -> Surroundings {
         // https://no-color.org: set and not empty means no colour, whatever its value.
         let isPlain =

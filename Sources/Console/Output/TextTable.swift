@@ -4,17 +4,14 @@
 ///     table.add(["\(version.name)", "\(sizes.text(version.byteCount))"])
 ///     table.print(to: output)
 package struct TextTable: Sendable {
-    /// A column: its heading and the side that its cells align to.
     package struct Column: Sendable {
         let heading: String
         let isRight: Bool
 
-        /// Makes a column of text.
         package static func left(_ heading: String) -> Column {
             Column(heading: heading, isRight: false)
         }
 
-        /// Makes a column of numbers.
         package static func right(_ heading: String) -> Column {
             Column(heading: heading, isRight: true)
         }
@@ -23,13 +20,13 @@ package struct TextTable: Sendable {
     private let columns: [Column]
     private var rows: [[DisplayText]] = []
 
-    /// Makes a table; if every heading is empty, it has no line of headings.
+    /// If every heading is empty, there is no line of headings.
     package init(_ columns: [Column], rows: [[DisplayText]] = []) {
         self.columns = columns
         for row in rows { add(row) }
     }
 
-    /// Adds a row with a cell for every column.
+    /// - Parameter cells: one for every column.
     package mutating func add(_ cells: [DisplayText]) {
         precondition(cells.count == columns.count, "a row has a cell for every column")
         rows.append(cells)
@@ -47,7 +44,6 @@ package struct TextTable: Sendable {
         return all.map { line(of: $0, widths: widths) }
     }
 
-    /// Prints the lines.
     package func print(to output: Output) {
         for line in lines { output.print(line) }
     }

@@ -1,8 +1,6 @@
-/// What a command line asks for.
 enum Request: Sendable {
     case run(Command, given: [String: [String]], operands: [String])
     case help(Command?)
-    /// About the commands whose names begin with this word.
     case helpOnGroup(String)
     case version
 }
@@ -18,8 +16,8 @@ struct UsageError: ProgramError {
 
 /// Reads command lines by the table of a program.
 ///
-/// Pure: no output, no environment. Two passes: the first finds the command word, the second reads
-/// everything with that command's own options, so options may stand before and after the word.
+/// Pure: no output, no environment. Two passes: the first finds the command word, the second reads everything with
+/// that command's own options, so options may come before and after the word.
 struct Parser {
     let program: Program
 
@@ -40,11 +38,10 @@ struct Parser {
         return command
     }
 
-    /// What a command line begins with.
     private enum Word {
-        /// A command, and where its words stand; nowhere if it runs unnamed.
+        /// A command and the position of its words; none if it runs unnamed.
         case command(Command, Range<Int>?)
-        /// The first word of several commands, and a question about them.
+        /// The first word of several commands, and a request for help on them.
         case group(String)
     }
 
@@ -127,7 +124,7 @@ extension UsageError {
     static func unknown(
         _ spelled: SpelledOption, among known: [Option], of command: Command?
     ) -> UsageError {
-        // The text of a key in place of its file's name begins like an option, and is not to be repeated.
+        // The text of a key in place of its file's name begins like an option, and must not be repeated.
         guard !spelled.text.hasPrefix("-----BEGIN") else {
             return UsageError(
                 message: "the text of a key was given, and the name of its file is wanted",
@@ -142,7 +139,6 @@ extension UsageError {
 
 /// An argument that is spelled like an option: `--name`, `--name=value`, `-h`.
 struct SpelledOption {
-    /// The option as it was given, without its value.
     let text: String
     let name: String
     let value: String?
@@ -164,7 +160,7 @@ struct SpelledOption {
 
     var asksForVersion: Bool { isLong && name == Option.version.name }
 
-    /// Returns the option it names; single hyphens name none but `-h`.
+    /// The option it names; single hyphens name none but `-h`.
     func option(in known: [Option]) -> Option? {
         isLong ? known.first { $0.name == name } : nil
     }

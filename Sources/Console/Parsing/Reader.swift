@@ -15,7 +15,7 @@ struct Reader {
         known = (command?.options ?? []) + program.options
     }
 
-    /// - Parameter words: where the words of the command stand, or nil if it was left out.
+    /// - Parameter words: the position of the command's words; nil if it was left out.
     mutating func read(words: Range<Int>?) throws(UsageError) -> Request {
         var optionsEnded = false
         while index < arguments.count {
@@ -63,9 +63,7 @@ struct Reader {
         given[option.name, default: []].append(value)
     }
 
-    /// Takes the next argument, whatever it is, except an option, which was hardly meant as a value.
-    ///
-    /// Other words that begin with a hyphen are values, so that a script may pass any token.
+    /// Takes the next argument, whatever it is, unless it is a known option, which was hardly meant as a value.
     private mutating func nextValue(of option: Option) throws(UsageError) -> String {
         let needs = "option --\(option.name) needs a value"
         guard index < arguments.count else { throw error(needs) }

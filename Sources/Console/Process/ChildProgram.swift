@@ -6,25 +6,20 @@ import Synchronization
     import Darwin
 #endif
 
-/// Another program that this one has started: what it prints comes line by line.
+/// A child program whose output is read line by line.
 ///
-/// Its standard input is a pipe that ends with this process, however that ends. Its standard error and
-/// output are one stream. One thread follows it, once; any thread may end it.
+/// Its standard input is a pipe that ends with this process, however that ends. Its standard error and output are one
+/// stream. One thread follows it, once; any thread may end it.
 package final class ChildProgram: Sendable {
     private let process: pid_t
-    /// Whether what it has started is sent the signals that it is sent: it has a process group of its own.
+    /// Whether it has a process group of its own, so that its children get the signals that it is sent.
     private let isLeader: Bool
     let output: Int32
     private let input: Int32?
-    /// The number of a process is another's once it has been waited for.
+    /// Once it has been waited for, its process id may be reused.
     private let hasEnded = Mutex(false)
 
-    /// Starts a program.
-    ///
-    /// - Parameters:
-    ///   - path: its file.
-    ///   - words: its arguments.
-    ///   - hasInput: whether its standard input lasts as long as this process; otherwise it has ended.
+    /// - Parameter hasInput: whether its standard input lasts as long as this process; otherwise it is closed.
     package convenience init(
         _ path: String, _ words: [String], hasInput: Bool = true
     ) throws(SystemError) {
@@ -43,11 +38,10 @@ package final class ChildProgram: Sendable {
     }
 
     /// Starts a program with pipes as its standard input and output.
-    ///
     /// - Parameters:
-    ///   - words: its arguments, from the name by which it is called on.
+    ///   - words: its arguments, beginning with the name it is called by.
     ///   - takesErrors: whether its standard error is its output, too; otherwise it is this program's.
-    ///   - flags: of posix_spawnattr_setflags(3); the signals that this program ignores (``Interruption``) are named.
+    ///   - flags: of posix_spawnattr_setflags(3); POSIX_SPAWN_SETSIGDEF resets the signals ``Interruption`` ignores.
     static func spawn(
         _ path: String, _ words: [String], takingErrors takesErrors: Bool, _ flags: Int32 = 0
     ) throws(SystemError) -> (process: pid_t, input: Int32, output: Int32) {
@@ -100,26 +94,23 @@ package final class ChildProgram: Sendable {
         Self.shut([output] + (input.map { [$0] } ?? []))
     }
 
-    /// How a program ended.
     package struct End: Sendable, Hashable {
         /// The exit status; `nil` if a signal ended it.
         package var status: Int32?
-        /// Whether it was ended because it said nothing for too long.
+        /// Whether it was ended because it printed nothing for too long.
         package var wasSilent = false
     }
 
-    /// Follows it to its end.
+    /// Follows the program to its end, but not its children, which may still hold its output then.
     ///
-    /// What it has started may still hold its output then: nobody waits for that. One that says nothing for too
-    /// long, perhaps because it is stopped (SIGSTOP), is asked to end, and then ended. One that nobody wants any
-    /// longer is ended at once.
-    ///
+    /// A program that prints nothing for too long, perhaps because it is stopped (SIGSTOP), is asked to end, and then
+    /// killed. An unwanted one is killed at once.
     /// - Parameters:
-    ///   - silence: how long it may say nothing, while the system runs.
+    ///   - silence: how long it may print nothing, while the system runs.
     ///   - grace: how long it may take to end when it is asked to.
-    ///   - isUnwanted: whether nobody wants its end any longer; asked four times a second.
-    ///   - stopped: told once, with its number, when it is found stopped; again after it has gone on.
-    ///   - heard: gets each line, without its end.
+    ///   - isUnwanted: whether to kill it; polled four times a second.
+    ///   - stopped: called with its process id when it is found stopped; again after it has continued.
+    ///   - heard: gets each line, without its line feed.
     package func follow(
         silence: Duration, grace: Duration, isUnwanted: () -> Bool = { false },
         stopped: (Int32) -> Void, heard: ([UInt8]) -> Void
@@ -157,13 +148,13 @@ package final class ChildProgram: Sendable {
                 end()
             }
             guard lines.hasEnded else { continue }
-            // It has closed its output and is about to end, as a rule.
+            // It has closed its output and is usually about to end.
             poll(nil, 0, pause)
             pause = min(pause * 2, Self.pulse)
         }
     }
 
-    /// How often it is looked whether it has ended or is stopped, in milliseconds.
+    /// The interval of checks for its end or stop, in milliseconds.
     private static let pulse: Int32 = 250
 
     private func isReadable(within milliseconds: Int32) -> Bool {
@@ -175,19 +166,18 @@ package final class ChildProgram: Sendable {
         case runs, stopped, ended
     }
 
-    /// How it is at this moment; takes nothing away.
+    /// Its current state, without reaping it.
     func glance() -> Glance {
         var info = siginfo_t()
         guard waitid(P_PID, id_t(process), &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) == 0
         else {
-            // Somebody else has waited for it.
+            // Another thread has waited for it.
             return errno == ECHILD ? .ended : .runs
         }
         guard info.si_signo != 0 else { return .runs }
         return Int(info.si_code) == Int(CLD_STOPPED) ? .stopped : .ended
     }
 
-    /// The lines of a stream.
     private struct Lines {
         var bytes: [UInt8] = []
         var hasEnded = false
@@ -202,7 +192,6 @@ package final class ChildProgram: Sendable {
             }
         }
 
-        /// The next line; at the end what is left.
         mutating func next() -> [UInt8]? {
             if let end = bytes.firstIndex(of: 10) {
                 defer { bytes.removeSubrange(...end) }
@@ -215,11 +204,10 @@ package final class ChildProgram: Sendable {
     }
 
     /// Waits for the end.
-    ///
-    /// - Returns: the exit status; `nil` if a signal ended it, or somebody has asked before.
+    /// - Returns: the exit status; `nil` if a signal ended it, or another call has returned it.
     func wait() -> Int32? {
         var info = siginfo_t()
-        // Not taken away yet, so that its number stays its own while somebody sends it a signal.
+        // Not reaped yet, so that its process id stays its own while another thread sends it a signal.
         while waitid(P_PID, id_t(process), &info, WEXITED | WNOWAIT) < 0, errno == EINTR {}
         return hasEnded.withLock { hasEnded -> Int32? in
             guard !hasEnded else { return nil }
@@ -233,10 +221,8 @@ package final class ChildProgram: Sendable {
         }
     }
 
-    /// Asks the program to end.
     package func end() { kill(SIGTERM) }
 
-    /// Ends the program at once.
     package func kill() { kill(SIGKILL) }
 
     private func kill(_ signal: Int32) {
@@ -251,7 +237,7 @@ package final class ChildProgram: Sendable {
     }
 }
 
-/// A longer line is cut: no line of ours comes near.
+/// Longer lines are cut; none of ours comes near.
 private let lineByteCountMax = 1 << 20
 
 private func cRead(_ source: Int32, _ buffer: UnsafeMutableRawPointer, _ count: Int) -> Int {
@@ -260,15 +246,15 @@ private func cRead(_ source: Int32, _ buffer: UnsafeMutableRawPointer, _ count: 
 
 private func cKill(_ process: pid_t, _ signal: Int32) { _ = kill(process, signal) }
 
-/// Whether whoever holds the other end of this program's standard input has gone.
+/// Whether the other end of this program's standard input is closed.
 package func hasInputEnded() -> Bool {
     var request = pollfd(fd: 0, events: 0, revents: 0)
     return poll(&request, 1, 0) > 0 && request.revents & Int16(POLLHUP) != 0
 }
 
-/// Waits until something can be read from a descriptor, its end included, or a signal asks this program to stop.
+/// Waits until a descriptor is readable or at its end, or a signal asks this program to stop.
 package func waitUntilReadable(_ descriptor: Int32) {
     let watched = [descriptor] + [Interruption.wakeDescriptor].compactMap { $0 }
-    // If nobody can wait, the read that follows does, and says why if it cannot.
+    // If waiting fails, the read that follows waits, and reports any error.
     _ = try? System.waitUntilReadable(watched)
 }

@@ -1,11 +1,12 @@
 package import Platform
 
-/// Replaces a file with one of these bytes, in one step: until then the old one stays.
+/// Replaces a file in one step: until then the old one stays.
 ///
-/// Follows symbolic links to the file, but takes nothing that a stranger has put where everybody may write. Writes into
-/// what is no regular file, such as a pipe, a device or a file that is open already (`/dev/stdout`), and into a file
-/// that cannot be replaced: its directory takes no other one, or it is a mount point.
-/// - Parameter owners: with what root writes in an open directory; what is put at its path meanwhile changes nothing then.
+/// Follows symbolic links to the file, but not a stranger's in a directory where everyone may write. Writes directly
+/// into anything but a regular file, such as a pipe, a device or an open file (`/dev/stdout`), and into a file that
+/// cannot be replaced because its directory is not writable or it is a mount point.
+/// - Parameter owners: the file system through which root writes in an open directory, so that swapping its path
+///   meanwhile has no effect.
 /// - Returns: whether it is a file of its own; otherwise this program may print to the same place.
 /// - Throws: what the file system says; a file that can be replaced is unchanged then.
 package func replaceFile(
@@ -18,7 +19,7 @@ package func replaceFile(
     }
 }
 
-/// The same with bytes that `writeBytes` writes into an open file, perhaps more than once, saying how many there are.
+/// The same with bytes that `writeBytes`, called once or more, writes into an open file, returning their number.
 package func replaceFile(
     _ path: String, on system: any FileSystem = POSIXFileSystem(),
     asking owners: OwnersAsking? = nil,
@@ -27,15 +28,15 @@ package func replaceFile(
     do throws(StoreError) {
         return try replace(OutputName(path, system, owners), writeBytes)
     } catch {
-        // The disk that is full need not be the store's.
+        // The full disk need not be the store's.
         guard error.code == .outOfSpace else { throw error }
         throw error.advising("make room there, or name another place, and repeat the command")
     }
 }
 
-/// Opens a file to append to, and makes it if it is not there: in a directory of somebody else's, as that one.
+/// Opens a file to append to, creating it if it is absent: in another user's directory, as that user.
 ///
-/// Follows symbolic links as above, also to nothing. A file that root has made there before stays root's.
+/// Follows symbolic links as above, also to nothing. A file that root created there before stays root's.
 package func openToAppend(
     _ path: String, asking owners: @escaping OwnersAsking
 ) throws(StoreError) -> Descriptor {
@@ -76,7 +77,7 @@ private func replace(
         try write(aside: aside, of: place, for: old, writeBytes) { hasFailed = true }
         try system.rename(place.directory, aside, to: place.directory, place.name)
     } catch {
-        // The first error is the one to report.
+        // Report the first error.
         try? system.removeIfPresent(place.directory, aside)
         // A disk that did not take the bytes will not take them elsewhere.
         guard !hasFailed, error.forbidsReplacing else { throw error }
@@ -85,12 +86,12 @@ private func replace(
     return true
 }
 
-/// Writes a file to take the place of `old`, durably, with its mode.
+/// Writes a file to replace `old`, durably, with its mode.
 private func write(
     aside: String, of place: OutputName, for old: FileStatus?,
     _ writeBytes: (Int32) throws(StoreError) -> Int64, whenRefused: () -> Void
 ) throws(StoreError) {
-    // Until it has the mode of the old file, nobody else may read it.
+    // Until it has the mode of the old file, no one else may read it.
     let system = place.system
     let file = try system.open(
         place.directory, aside, .creating, mode: old == nil ? 0o666 : 0o600)
@@ -106,13 +107,13 @@ private func write(
 }
 
 extension StoreError {
-    /// Whether only writing into the file can help, or can say better what is wrong.
+    /// Whether only writing into the file can help, or gives a better error.
     fileprivate var forbidsReplacing: Bool {
         [.permission, .readOnly, .tooLarge, .notFound].contains(code) || isMountPoint
     }
 }
 
-/// Writes into the file that is there, or into a new one.
+/// Writes into the existing file, or into a new one.
 private func write(
     into place: OutputName, _ writeBytes: (Int32) throws(StoreError) -> Int64
 ) throws(StoreError) {
@@ -131,7 +132,7 @@ private func write(
     do throws(StoreError) {
         byteCount = try writeBytes(target.raw)
     } catch {
-        // Dropped without complaint, as what is written to standard output.
+        // Dropped silently, like what is written to standard output.
         guard error.isReaderGone else { throw error }
         return
     }
@@ -141,10 +142,10 @@ private func write(
     }
 }
 
-/// Holds a fifo that somebody reads; `nil` for what is none.
+/// Holds a fifo that is being read; `nil` for anything else.
 private func holdIfFifo(_ path: String) throws(StoreError) -> System.FifoHold? {
     guard System.isFifo(path) else { return nil }
-    // A reader may be just about to open it: a second.
+    // A reader may be just about to open it: wait for a second.
     for _ in 0..<50 {
         let hold = System.FifoHold(path)
         if !hold.isUnread { return hold }
@@ -156,13 +157,13 @@ private func holdIfFifo(_ path: String) throws(StoreError) -> System.FifoHold? {
     )
 }
 
-/// The place behind symbolic links, where nothing need be; `nil` if a link leads to an open file, or in a circle.
+/// The place behind symbolic links, which may be empty; `nil` if a link leads to an open file, or in a circle.
 private func resolved(_ typed: OutputName) throws(StoreError) -> OutputName? {
     guard var target = try typed.link() else { return typed }
     var place = typed
     // As many as Linux follows (path_resolution(7)).
     for _ in 0..<40 {
-        // Looked at after it was read: whoever made it cannot have made one of somebody else's since.
+        // Checked after it was read: its maker cannot have replaced it by another user's since.
         if let link = try place.status() { try place.refuseStrangers(link) }
         // Links of the system lead to open files, whatever they say (proc(5)).
         for system in ["/proc/", "/dev/"] where place.path.hasPrefix(system) { return nil }

@@ -4,38 +4,28 @@
     import Darwin
 #endif
 
-/// A command of the user's that turns bytes into others: its standard input into its standard output.
+/// A user's command that transforms its standard input into its standard output.
 ///
-/// Its standard error is this program's. Where there is a terminal it stays in that one's process group, so it may ask
-/// there for a PIN; elsewhere it has a group of its own, and what it has started ends with it if it is ended. When the
-/// command itself has ended, its answer is what it has written by then: nobody waits for what it has left behind.
+/// Its standard error is this program's. With a terminal it stays in the terminal's process group, so that it may ask
+/// for a PIN; otherwise it has a group of its own, and its children end with it if it is killed. Its answer is what
+/// it has written when it ends; its children are not waited for.
 package enum FilterProgram {
-    /// How a run has ended.
     package enum Ending: Sendable, Hashable {
         case exited(Int32)
-        /// A signal has ended it.
         case killed
-        /// It took longer than it may, and was ended.
         case late
-        /// A signal has asked this program to stop.
+        /// A signal asked this program to stop.
         case interrupted
-        /// It answered more than it may, and was ended.
         case talkative
     }
 
-    /// Runs a command of the shell to its end.
-    ///
-    /// - Parameters:
-    ///   - command: what `sh -c` takes.
-    ///   - bytes: its standard input; it need not read all of it.
-    ///   - byteCountMax: more than this it may not answer.
-    ///   - limit: so long it may take.
+    /// Runs a shell command to its end; it need not read all of its input.
     /// - Throws: if it cannot be started.
     package static func run(
         _ command: String, on bytes: [UInt8], answering byteCountMax: Int, within limit: Duration
     ) throws(SystemError) -> (ending: Ending, output: [UInt8]) {
         let isLeader = !System.hasTerminal
-        // What this program ignores, others do not expect to be ignored (Interruption).
+        // Others do not expect the signals to be ignored that this program ignores (Interruption).
         let started = try ChildProgram.spawn(
             "/bin/sh", ["sh", "-c", command], takingErrors: false,
             Int32(POSIX_SPAWN_SETSIGDEF) | (isLeader ? Int32(POSIX_SPAWN_SETPGROUP) : 0))
@@ -55,7 +45,7 @@ package enum FilterProgram {
         while true {
             if rest.isEmpty || !isAnswering { closeInput() }
             guard deadline > .now else { return (.late, answer) }
-            // What it wrote before is in the pipe; what it has started may hold that open for longer.
+            // What it wrote before is in the pipe; its children may hold that open for longer.
             let hasEnded = child.glance() == .ended
             var requests = [
                 pollfd(fd: isAnswering ? child.output : -1, events: Int16(POLLIN), revents: 0),
@@ -78,7 +68,7 @@ package enum FilterProgram {
             if requests[1].revents != 0, let input {
                 let count = rest.withUnsafeBytes { write(input, $0.baseAddress, $0.count) }
                 if count > 0 { rest = rest.dropFirst(count) }
-                // It has closed its input: it has read what it wants.
+                // It has closed its input, having read all it wants.
                 if count < 0, errno != EAGAIN, errno != EINTR { closeInput() }
             }
         }

@@ -6,9 +6,9 @@ import Synchronization
     import Darwin
 #endif
 
-/// How often SIGHUP has come: to a server that no terminal controls it says that its log has been moved away.
+/// Counts SIGHUP, by which logrotate(8) and similar programs tell a server that its log has been moved away.
 ///
-/// logrotate(8) and its relatives send it. To all others it says that their terminal has gone, and ends them, as ever.
+/// To a process with a terminal it says that the terminal has gone, and ends it as usual.
 package enum HangUp {
     private static let signalCount = Atomic<Int>(0)
 

@@ -8,12 +8,9 @@ import Synchronization
 
 /// Whether SIGINT or SIGTERM has asked the program to stop.
 ///
-/// The first signal asks; long work looks at `isRequested`, keeps what is staged and ends. The
-/// second signal ends the process at once.
+/// Long work checks `isRequested`, keeps what is staged and ends. A second signal ends the process at once.
 package enum Interruption {
-    /// Whether a signal has come.
-    ///
-    /// Any thread may ask, as often as it likes: it costs a load.
+    /// Whether a signal has come; any thread may ask, at the cost of a load.
     package static var isRequested: Bool {
         signalCount.load(ordering: .relaxed) > 0
     }
@@ -23,18 +20,15 @@ package enum Interruption {
         firstSignal.load(ordering: .relaxed) == SIGINT
     }
 
-    /// A descriptor that becomes readable when a signal comes, for poll(2) and its relatives.
+    /// A descriptor that becomes readable when a signal comes, and stays so; nil if handlers are not installed.
     ///
-    /// A signal interrupts a call in one thread only, perhaps another one. Nobody reads from it, so
-    /// it stays readable. Nil if handlers are not installed.
+    /// For poll(2) and similar calls: a signal interrupts a call in only one thread, perhaps another one.
     package static var wakeDescriptor: Int32? {
         let descriptor = wakeSource.load(ordering: .relaxed)
         return descriptor < 0 ? nil : descriptor
     }
 
-    /// Has the process end `seconds` after the signal at the latest, whatever it waits for.
-    ///
-    /// For those that use tasks: where no thread can be had, the runtime waits for one for ever.
+    /// Makes the process end at most `seconds` after the signal, even if the task runtime waits for a thread.
     package static func insist(after seconds: UInt32) {
         handle(SIGALRM) { _ in _exit(ExitStatus.failed.rawValue) }
         endLimit.store(seconds, ordering: .relaxed)
@@ -47,14 +41,11 @@ package enum Interruption {
     private static let wakeSource = Atomic<Int32>(-1)
     private static let wakeTarget = Atomic<Int32>(-1)
 
-    /// Installs the handlers, and ignores the signals that would kill a writer.
-    ///
-    /// With SIGPIPE and SIGXFSZ ignored, a closed pipe and a file that is too large are errors of
-    /// write(2), which are handled where they occur.
+    /// Installs the handlers; ignores SIGPIPE and SIGXFSZ, so that write(2) returns these errors instead.
     static func install() {
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
-        // A parent may ignore it for itself, which is inherited: then nobody hears how a child has ended (wait(2)).
+        // A parent may ignore it for itself, which is inherited: then the end of a child cannot be known (wait(2)).
         signal(SIGCHLD, SIG_DFL)
         // Touches every variable once: the handler must not be the one that initializes them.
         guard signalCount.load(ordering: .relaxed) == 0, wakeDescriptor == nil,
@@ -75,8 +66,7 @@ package enum Interruption {
         // A shell starts background work with SIGINT ignored; nohup-like programs do the same.
         if sigaction(number, nil, &action) == 0, isIgnoring(action) { return }
         action = sigaction()
-        // SA_RESTART: libraries need not expect EINTR; poll(2) and nanosleep(2) return it all the
-        // same (signal(7)).
+        // SA_RESTART: libraries need not expect EINTR; poll(2) and nanosleep(2) return it all the same (signal(7)).
         action.sa_flags = Int32(SA_RESTART)
         setHandler(of: &action, handler)
         guard sigaction(number, &action, nil) == 0 else { return }
@@ -93,7 +83,7 @@ package enum Interruption {
             _exit(ExitStatus.interrupted.rawValue)
         }
         firstSignal.store(number, ordering: .relaxed)
-        // None is set by 0 seconds.
+        // 0 seconds sets none.
         alarm(endLimit.load(ordering: .relaxed))
         let savedError = errno
         System.wake(wakeTarget.load(ordering: .relaxed))

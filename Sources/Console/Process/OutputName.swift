@@ -1,15 +1,13 @@
 package import Platform
 
-/// With what root writes in an open directory, which has this path.
+/// Returns the file system through which root writes in an open directory, given with its path.
 package typealias OwnersAsking = (Int32, String) throws(StoreError) -> any FileSystem
 
-/// A name to write at.
-///
-/// For root its directory is open. For others it is the path: they may use directories that they may not read.
+/// A name to write at: for root in its open directory, for others the path, since they may be unable to read that.
 final class OutputName {
     /// In full, for messages.
     let path: String
-    /// From ``directory``.
+    /// Relative to ``directory``.
     let name: String
     let directory: Int32
     let system: any FileSystem
@@ -44,7 +42,7 @@ final class OutputName {
         }
         self.name = name.isEmpty ? "." : name
         directory = opened.raw
-        // Whoever has made a link has root follow it as that user.
+        // Root follows a link as its maker.
         let isTyped = start == POSIXFileSystem.workingDirectory
         if try isTyped ? true : system.status(start).owner == 0 {
             self.system = try owners(opened.raw, path)
@@ -54,7 +52,6 @@ final class OutputName {
         held = consume opened
     }
 
-    /// The place that a link at this one names.
     func following(_ target: String) throws(StoreError) -> OutputName {
         let path = target.hasPrefix("/") ? target : Console.directory(of: path) + target
         return try OutputName(path, system, owners, target, from: directory)
@@ -64,10 +61,10 @@ final class OutputName {
 
     func link() throws(StoreError) -> String? { try system.symbolicLink(directory, name) }
 
-    /// Refuses what belongs to somebody else, in a directory where everybody makes names and nobody takes another's.
+    /// Refuses another user's file in a directory where all may create names and only owners remove them.
     ///
-    /// As Linux refuses it to whoever opens such a link, or makes such a file (proc_sys_fs(5), protected_symlinks,
-    /// protected_regular, protected_fifos): links are followed by name here, so no system call would meet one.
+    /// Linux does (proc_sys_fs(5), protected_symlinks, protected_regular, protected_fifos), but not for links
+    /// followed by name.
     func refuseStrangers(_ status: FileStatus) throws(StoreError) {
         guard status.owner != effectiveUser() else { return }
         let above = Console.directory(of: name)

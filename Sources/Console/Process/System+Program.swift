@@ -7,10 +7,9 @@
 #endif
 
 extension System {
-    /// Returns the path of the program that runs, with symbolic links resolved.
+    /// The path of the running program, with symbolic links resolved, or its former path if it was replaced.
     ///
-    /// If its file was replaced while it runs, as an upgrade does, it is where that file was. Falls back to the name
-    /// it was called by, if the system does not tell.
+    /// Falls back to the name it was called by, if the system does not tell.
     package static func programPath() -> String? {
         let link = "/proc/self/exe"
         return resolved(link) ?? formerTarget(of: link)
@@ -23,7 +22,7 @@ extension System {
         return String(cString: resolved)
     }
 
-    /// Where a file was that the link of a process leads to, and that has no name any more (proc(5), /proc/pid/exe).
+    /// The former path of a process's deleted file (proc(5), /proc/pid/exe).
     private static func formerTarget(of link: String) -> String? {
         let mark = " (deleted)"
         return withUnsafeTemporaryAllocation(byteCount: Int(PATH_MAX), alignment: 1) { buffer in
@@ -36,26 +35,24 @@ extension System {
         }
     }
 
-    /// Whether the path is a file that this process may run.
     package static func isProgram(_ path: String) -> Bool {
         access(path, X_OK) == 0
     }
 
-    /// Whether a file can be read by this user.
     package static func isReadable(_ path: String) -> Bool {
         access(path, R_OK) == 0
     }
 
-    /// The permission bits of a file, links followed; nil if there is none that this user may look at.
+    /// The permission bits of a file, links followed; nil if there is none that this user may examine.
     package static func mode(of path: String) -> UInt32? {
         var status = stat()
         return stat(path, &status) == 0 ? UInt32(status.st_mode) & 0o7777 : nil
     }
 
-    /// A fifo that is open to write, while it is opened as every file is: a reader that saw it close would be gone.
+    /// A fifo kept open for writing while it is opened as every file is: a reader that saw it close would be gone.
     final class FifoHold {
         private let raw: Int32
-        /// Whether nobody reads it: opening it to write would wait, whatever signals come (fifo(7)).
+        /// Whether it has no reader, so that opening it for writing would wait, whatever signals come (fifo(7)).
         let isUnread: Bool
 
         init(_ path: String) {
@@ -73,14 +70,12 @@ extension System {
         }
     }
 
-    /// Whether a path is a fifo, links followed.
     package static func isFifo(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
     }
 
-    /// Replaces the running program by another, with the same arguments (execv(3)).
-    ///
+    /// Replaces the running program by another (execv(3)).
     /// - Parameter words: its arguments; nil for those of this program, as they were given.
     package static func become(_ path: String, _ words: [String]? = nil) throws(SystemError)
         -> Never

@@ -1,5 +1,4 @@
-// The system calls of this module: writing, terminals, the environment, the arguments.
-// Signals are in Interruption.swift.
+// The system calls of this module, except for signals: writing, terminals, the environment, the arguments.
 
 import Platform
 
@@ -9,19 +8,16 @@ import Platform
     import Darwin
 #endif
 
-/// An error number of the C library.
 package struct SystemError: Error, Hashable, CustomStringConvertible {
     let number: Int32
 
     package var description: String { text }
 
-    /// What writing to a pipe reports that nobody reads (write(2)).
+    /// What writing to a pipe without a reader reports (write(2)).
     static let closedPipe = SystemError(number: EPIPE)
 
-    /// The reader has closed its end of the pipe.
     var isClosedPipe: Bool { number == EPIPE }
 
-    /// What the C library says about it.
     package var text: String {
         strerror(number).map { String(cString: $0) } ?? "error \(number)"
     }
@@ -31,7 +27,6 @@ package enum System {
     static let standardOutput: Int32 = 1
     static let standardError: Int32 = 2
 
-    /// Writes all bytes, however many calls it takes.
     static func write(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) throws(SystemError) {
         var rest = bytes
         while !rest.isEmpty {
@@ -40,7 +35,7 @@ package enum System {
                 rest = rest.dropFirst(count)
                 continue
             }
-            // A device that takes nothing and reports nothing would keep the loop going for ever.
+            // A device that takes nothing and reports nothing would keep the loop going forever.
             let number = count < 0 ? errno : EIO
             switch number {
             case EINTR: continue
@@ -52,9 +47,7 @@ package enum System {
         }
     }
 
-    /// Whether a file takes some bytes now; waits until it does, no longer than `limit` if there is one.
-    ///
-    /// Also `true` if a write would fail.
+    /// Whether a file accepts bytes, or fails; waits until it does, at most `limit` if there is one.
     static func isWritable(
         _ descriptor: Int32, within limit: Duration?
     ) throws(SystemError) -> Bool {
@@ -88,7 +81,7 @@ package enum System {
         return terminal >= 0
     }
 
-    /// Returns the width of a terminal, or nil if it does not say.
+    /// The width of a terminal; nil if it does not say.
     static func columnCount(of descriptor: Int32) -> Int? {
         // A winsize, ioctl_tty(2). Which module declares it depends on which one is searched first.
         var size: (rows: UInt16, columns: UInt16, width: UInt16, height: UInt16) = (0, 0, 0, 0)
@@ -96,7 +89,6 @@ package enum System {
         return result == 0 && size.columns > 0 ? Int(size.columns) : nil
     }
 
-    /// Returns the value of an environment variable, or nil if it is not set.
     static func environment(_ name: String) -> String? {
         getenv(name).map { String(cString: $0) }
     }
@@ -104,30 +96,27 @@ package enum System {
     /// Whether a program can learn its arguments: Swift reads /proc/self/cmdline.
     static var hasArguments: Bool { CommandLine.argc > 0 }
 
-    /// Whether it could be read from where Linux shows it.
     static var hasProc: Bool { access("/proc/self/cmdline", R_OK) == 0 }
 
-    /// Returns the arguments after the program's name; nil in the place of one that is not UTF-8.
+    /// The arguments after the program's name; nil in place of one that is not UTF-8.
     static func arguments() -> [String?] {
         (1..<max(1, Int(CommandLine.argc))).map { index in
             CommandLine.unsafeArgv[index].flatMap { String(validatingCString: $0) }
         }
     }
 
-    /// Makes sure that descriptors 0, 1 and 2 are taken.
+    /// Makes sure that descriptors 0, 1 and 2 are taken: a file opened later could get the number, and the results.
     ///
-    /// If the parent has closed one, the next file opened would get its number, and results would
-    /// be written into that file. The stand-in is opened the wrong way round: using it fails.
+    /// The replacement is opened the wrong way round, so that using it fails.
     static func reserveStandardDescriptors() {
         for descriptor: Int32 in 0...2 where fcntl(descriptor, F_GETFD) < 0 {
-            // The lowest free number is this one, because all below are taken by now. Nobody can write to a directory,
-            // not even who opens it once more as /dev/stdout.
+            // The lowest free number is this one, because all below are taken by now. A directory cannot be written
+            // to, not even when opened once more as /dev/stdout.
             _ = descriptor == 0 ? open("/dev/null", O_WRONLY) : open("/", O_RDONLY)
         }
     }
 
-    /// Makes a pipe that child processes do not inherit, not even those that another thread starts just now.
-    ///
+    /// Makes a pipe that child processes do not inherit, not even those that another thread is just starting.
     /// - Parameter isWake: whether its writing end never waits.
     static func makePipe(
         isWake: Bool = false
@@ -144,7 +133,6 @@ package enum System {
         _ = cWrite(descriptor, &byte, 1)
     }
 
-    /// Waits until one of the descriptors is readable and returns those that are.
     static func waitUntilReadable(_ descriptors: [Int32]) throws(SystemError) -> [Int32] {
         var requests = descriptors.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
         while poll(&requests, nfds_t(requests.count), -1) < 0 {
@@ -153,10 +141,9 @@ package enum System {
         return requests.filter { $0.revents != 0 }.map(\.fd)
     }
 
-    /// Ends the process at once; its output must have been written.
+    /// Ends the process at once, after its output was written, without the libraries' slow clean-up.
     ///
-    /// The libraries' own clean-up frees memory that goes anyway, and takes as long as a small command.
-    /// (`ORDERLY_EXIT` is for scripts/coverage: the clean-up writes what the compiler counts.)
+    /// `ORDERLY_EXIT` is for scripts/coverage: the clean-up writes what the compiler counts.
     static func exit(_ status: ExitStatus) -> Never {
         cExit(status.rawValue)
     }

@@ -56,7 +56,6 @@ extension Command {
         }
     }
 
-    /// Whether every program has it.
     var isBuiltIn: Bool { name == "help" || name == "completions" }
 }
 

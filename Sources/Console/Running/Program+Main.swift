@@ -2,22 +2,21 @@ internal import Platform
 import StrictJSON
 
 extension Program {
-    /// Runs the command line of this process and ends the process.
+    /// Runs the command line of this process and ends the process; reports whatever is thrown.
     ///
-    /// Catches whatever is thrown and reports it. `@main` code is isolated to the main actor even
-    /// where it says otherwise: let it call this and nothing else.
+    /// Call only this from `@main`, which is isolated to the main actor even where it says otherwise.
     package func main() -> Never {
         main(arguments: System.arguments())
     }
 
-    /// - Parameter arguments: those after the program's name; nil in the place of one that is not
-    ///   UTF-8, which is refused: repaired, it would name something else.
+    /// - Parameter arguments: those after the program's name; nil in place of one that is not UTF-8, which is
+    ///   refused: repaired, it would name something else.
     func main(arguments: [String?]) -> Never {
         returnFreedMemory()
         System.reserveStandardDescriptors()
         Interruption.install()
         let surroundings = Surroundings.process()
-        // In place of what is not text: one that stands for the same argument.
+        // A replacement for the argument that is not text.
         let words = arguments.map { $0 ?? "\u{FFFD}" }
         let status: ExitStatus
         if !System.hasArguments {
@@ -29,7 +28,7 @@ extension Program {
                         : "/proc is not mounted; mount it (mount -t proc proc /proc) and repeat the command")
             )
             _ = report(error, to: diagnostics(for: words, surroundings), command: nil)
-            // Which command it would be is unknown; what is a failure of one says of another that all is repaired.
+            // The command is unknown, and a failure of one is the status for complete repair of another.
             status =
                 commands.map { statuses(of: $0).status(for: error.status) }
                 .max { $0.rawValue < $1.rawValue } ?? .failed
@@ -47,7 +46,6 @@ extension Program {
             })
     }
 
-    /// Runs a command line in the surroundings given and returns its exit status.
     package func run(_ arguments: [String], in surroundings: Surroundings) -> ExitStatus {
         if arguments.first == CompletionShell.command {
             return answerCompletion(Array(arguments.dropFirst()), in: surroundings)
@@ -67,7 +65,7 @@ extension Program {
         return delivering(status, diagnostics, running) { try surroundings.output.flush() }
     }
 
-    /// Returns the status after the last step of the output, or that of the error if the step fails.
+    /// The status after the last step of the output, or that of the error if the step fails.
     private func delivering(
         _ status: ExitStatus, _ diagnostics: Diagnostics, _ command: Command?,
         _ deliver: () throws -> Void
@@ -77,7 +75,7 @@ extension Program {
             return status
         } catch {
             let failed = report(error, to: diagnostics, command: command)
-            // What the command found out is worth more than that nobody could be told.
+            // The command's own result matters more than the failure to print it.
             return status == .done ? failed : status
         }
     }
@@ -119,7 +117,6 @@ extension Program {
             isQuiet: names.contains("quiet") && words.contains("--quiet"))
     }
 
-    /// Prints an error and returns its exit status.
     private func report(
         _ error: any Error, to diagnostics: Diagnostics, command: Command?
     ) -> ExitStatus {

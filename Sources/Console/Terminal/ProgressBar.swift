@@ -1,9 +1,8 @@
 import Synchronization
 
-/// Progress of long work, drawn on the terminal at most ten times a second.
+/// Progress of long work, drawn at most ten times a second; any thread may call, at a cost of nanoseconds.
 ///
-/// Any thread may call; a call costs a few nanoseconds when nothing is drawn. `finish` removes the
-/// bar, and so does the last reference to it.
+/// `finish` removes the bar, and so does the last reference to it.
 package final class ProgressBar: Sendable {
     private let deed: String
     private let unit: ProgressUnit
@@ -34,19 +33,16 @@ package final class ProgressBar: Sendable {
         if !isFinished.load(ordering: .relaxed) { statusLine?.clear() }
     }
 
-    /// How much is done.
     var done: Int { doneCount.load(ordering: .relaxed) }
 
-    /// Notes how much is done by now, and the total if it is known by now.
-    ///
-    /// Reports that overtake each other move the bar back and forth; the last one sets it right.
+    /// Sets how much is done and, once known, the total; of reports that overtake each other the last one stays.
     package func report(_ done: some BinaryInteger, of total: (some BinaryInteger)? = Int?.none) {
         doneCount.store(Int(clamping: done), ordering: .relaxed)
         if let total { self.total.withLock { $0 = Int(clamping: total) } }
         drawIfDue()
     }
 
-    /// Removes the bar; what is counted afterwards is not drawn.
+    /// Removes the bar; later reports are not drawn.
     package func finish() {
         isFinished.store(true, ordering: .relaxed)
         statusLine?.clear()

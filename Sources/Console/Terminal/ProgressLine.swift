@@ -1,10 +1,7 @@
 internal import Platform
 
-/// What a progress bar counts.
 package enum ProgressUnit: Hashable, Sendable {
-    /// Bytes, shown in binary units.
     case bytes
-    /// Things with a plural name: "files".
     case count(String)
 }
 
@@ -16,7 +13,7 @@ struct ProgressLine: Hashable, Sendable {
     var unit: ProgressUnit
     var elapsed: Duration
 
-    /// Returns the line, at most as wide as the columns given; what matters least is dropped first.
+    /// The line, at most as wide as the columns given; what matters least is dropped first.
     func text(columns: Int) -> String {
         let deed = deed.escapedForDisplay
         // Fields keep their width from one drawing to the next, so that the bar does.
@@ -33,7 +30,7 @@ struct ProgressLine: Hashable, Sendable {
         return deed.truncated(toColumns: columns)
     }
 
-    /// How much is done, from 0 to 1; nil if the total is not known.
+    /// From 0 to 1; nil if the total is not known.
     private var fraction: Double? {
         guard let total else { return nil }
         return total > 0 ? min(1, max(0, Double(done) / Double(total))) : 1
@@ -82,7 +79,7 @@ struct ProgressLine: Hashable, Sendable {
     private var timeLeft: String? {
         guard let perSecond, let total, total > done else { return nil }
         let seconds = (Double(total - done) / perSecond).rounded(.up)
-        // A week and more is a guess that helps nobody.
+        // A week and more is a guess that helps no one.
         guard seconds < 604_800 else { return nil }
         let whole = Int(seconds)
         let minutes = twoDigits(whole / 60 % 60)

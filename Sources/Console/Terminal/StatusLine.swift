@@ -1,8 +1,6 @@
 import Synchronization
 
-/// The last line of a terminal, which a progress bar draws over and over.
-///
-/// Clear it before anything else is printed on the terminal. Any thread may call.
+/// The last line of a terminal, redrawn by a progress bar from any thread; clear it before printing anything else.
 final class StatusLine: Sendable {
     private let sink: @Sendable (String) -> Void
     private let columns: @Sendable () -> Int
@@ -15,12 +13,11 @@ final class StatusLine: Sendable {
         self.sink = sink
     }
 
-    /// Makes the status line of a terminal.
     convenience init(descriptor: Int32) {
         self.init(
             columns: { System.columnCount(of: descriptor) ?? 80 },
             sink: { text in
-                // A bar that cannot be drawn is no reason to fail, and nobody could be told.
+                // A bar that cannot be drawn is no reason to fail, and there is no one to tell.
                 try? System.write(Array(text.utf8)[...], to: descriptor)
             })
     }
@@ -35,7 +32,6 @@ final class StatusLine: Sendable {
         }
     }
 
-    /// Removes the line, if one is drawn.
     func clear() {
         isDrawn.withLock { isDrawn in
             if isDrawn { sink("\r\u{1B}[K") }

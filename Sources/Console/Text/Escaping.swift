@@ -1,9 +1,9 @@
 extension String {
     /// The text with everything escaped that a terminal would obey or not show.
     ///
-    /// Control characters (terminal codes begin with one), line breaks, bidirectional overrides and
-    /// other invisible characters are shown as `\n`, `\t`, `\u{202E}`. Escaping twice changes
-    /// nothing, because the backslash itself is left alone.
+    /// Control characters (terminal codes begin with one), line breaks, bidirectional overrides and other invisible
+    /// characters are shown as `\n`, `\t`, `\u{202E}`. Escaping twice changes nothing, because the backslash itself
+    /// is left alone.
     package var escapedForDisplay: String {
         guard unicodeScalars.contains(where: { $0.isTreacherous }) else { return self }
         var escaped = ""
@@ -47,8 +47,7 @@ extension Unicode.Scalar {
         case .control, .lineSeparator, .paragraphSeparator:
             return true
         case .format:
-            // Joiners are part of words in Persian, Indic scripts and of emoji; the other two
-            // ranges are visible signs of numbers and verses.
+            // Joiners belong to words in Persian and Indic scripts, and to emoji; the other two are visible signs.
             return value != 0x200C && value != 0x200D && !(0x0600...0x0605).contains(value)
                 && value != 0x06DD
         default:
@@ -56,9 +55,7 @@ extension Unicode.Scalar {
         }
     }
 
-    /// How many columns of a terminal the scalar takes: 0, 1 or 2.
-    ///
-    /// Ranges of wide characters after Unicode Standard Annex 11, in blocks rather than one by one.
+    /// The width of the scalar on a terminal: 0, 1 or 2 columns, by blocks after Unicode Standard Annex 11.
     var columnCount: Int {
         if isASCII { return 1 }
         switch properties.generalCategory {
@@ -77,17 +74,15 @@ extension Unicode.Scalar {
 }
 
 extension String {
-    /// How many columns of a terminal the text takes.
     var columnCount: Int {
         unicodeScalars.reduce(0) { $0 + $1.columnCount }
     }
 
-    /// Returns the text with spaces before it, so that it takes at least the columns given.
+    /// Pads the text on the left to at least the columns given.
     func padded(toColumns count: Int) -> String {
         String(repeating: " ", count: max(0, count - columnCount)) + self
     }
 
-    /// Returns the text cut to a number of columns, with an ellipsis where something is left out.
     func truncated(toColumns limit: Int) -> String {
         guard columnCount > limit else { return self }
         guard limit > 0 else { return "" }

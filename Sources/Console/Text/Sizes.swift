@@ -7,14 +7,13 @@ package enum SizeStyle: Hashable, Sendable {
     /// As the exact count of bytes: "12897485 B".
     case exact
 
-    /// Returns a count of bytes as text.
     package func text(_ byteCount: some BinaryInteger) -> String {
         guard self == .binary else { return "\(byteCount) B" }
         return sizeText(byteCount)
     }
 }
 
-/// Returns a count with separators between thousands: "12,345".
+/// A count with separators between thousands: "12,345".
 package func groupedCount(_ count: some BinaryInteger) -> String {
     let digits = Array(String(count.magnitude))
     var text = count < 0 ? "-" : ""
@@ -25,7 +24,7 @@ package func groupedCount(_ count: some BinaryInteger) -> String {
     return text
 }
 
-/// Returns a count and its noun: "1 file", "12,345 files".
+/// A count and its noun: "1 file", "12,345 files".
 package func counted(_ count: some BinaryInteger, _ noun: String) -> String {
     "\(groupedCount(count)) \(noun)\(count == 1 ? "" : "s")"
 }

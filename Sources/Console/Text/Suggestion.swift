@@ -1,13 +1,13 @@
-/// Returns "; did you mean 'x'?" for the nearest candidate, or nothing if none is near.
+/// "; did you mean 'x'?" for the nearest candidate, or nothing if none is near.
 func suggestion(for word: String, among candidates: [String], prefix: String = "") -> String {
     guard let nearest = nearest(to: word, among: candidates) else { return "" }
     return "; did you mean '\(prefix)\(nearest)'?"
 }
 
-/// Returns the candidate that the word was probably meant to be, or nil.
+/// The candidate that the word was probably meant to be, or nil.
 ///
-/// Capitals do not matter. If only one candidate begins with the word, it is that one; otherwise up
-/// to a third of the letters may be wrong. The first of several equally near candidates wins.
+/// Case is ignored. If only one candidate begins with the word, it is that one; otherwise up to a third of the
+/// letters may be wrong. The first of several equally near candidates wins.
 func nearest(to word: String, among candidates: [String]) -> String? {
     // No name in a table is this long, and the distance costs the product of the lengths.
     guard !word.isEmpty, word.utf8.count <= 64 else { return nil }
@@ -20,10 +20,7 @@ func nearest(to word: String, among candidates: [String]) -> String? {
     return best.1 <= max(1, length / 3) && best.1 < length ? best.0 : nil
 }
 
-/// Returns how many letters must be inserted, deleted, replaced or swapped with their neighbour to
-/// make one word the other.
-///
-/// The optimal string alignment distance: a swapped pair is one mistake, as it is for people.
+/// The optimal string alignment distance: insertions, deletions, replacements and swaps of neighbours count 1.
 func editDistance(_ first: String, _ second: String) -> Int {
     let first = Array(first.unicodeScalars)
     let second = Array(second.unicodeScalars)
@@ -47,7 +44,7 @@ func editDistance(_ first: String, _ second: String) -> Int {
     return last[second.count]
 }
 
-/// Returns words as a sentence lists them: "link, reflink or copy".
+/// Words as a sentence lists them: "link, reflink or copy".
 func alternatives(_ words: [String]) -> String {
     guard let last = words.last, words.count > 1 else { return words.first ?? "" }
     return words.dropLast().joined(separator: ", ") + " or " + last

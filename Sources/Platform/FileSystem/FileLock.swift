@@ -1,7 +1,6 @@
-/// A file that can be locked (flock(2)); a lock ends with the value.
+/// A file that can be locked (flock(2)), and is unlocked with the value.
 ///
-/// It is released, not only closed: a program that another thread is just starting has everything open that this
-/// process has, until it execs (fork(2)), and would hold the lock so long.
+/// Closing is not enough: a child that is just starting has everything open until it execs (fork(2)).
 package final class FileLock: Sendable {
     private let file: Descriptor
     private let fileSystem: any FileSystem
@@ -13,10 +12,9 @@ package final class FileLock: Sendable {
 
     deinit { fileSystem.unlock(file.raw) }
 
-    /// The open file.
     package var raw: Int32 { file.raw }
 
-    /// - Returns: whether it was to be had; if not, nothing is held any more.
+    /// - Returns: whether the lock was free; if not, nothing is held any more.
     package func take(exclusive: Bool = true) throws(StoreError) -> Bool {
         try fileSystem.lock(file.raw, exclusive: exclusive)
     }

@@ -1,12 +1,10 @@
 import CSystem
 
-/// What stat(2) says about a file, as far as castree uses it.
+/// The part of stat(2) that castree uses.
 package struct FileStatus: Hashable, Sendable {
-    /// What a directory entry is.
     package enum Kind: Sendable, Hashable {
         case regular, directory, symbolicLink, fifo, socket, device, unknown
 
-        /// What messages call it.
         package var noun: String {
             switch self {
             case .regular: "a file"
@@ -20,11 +18,10 @@ package struct FileStatus: Hashable, Sendable {
         }
     }
 
-    /// The directory at the root of a disk in which fsck(8) puts what it finds.
+    /// The directory at the root of a disk in which fsck(8) puts recovered files.
     package static let foundFiles = "lost+found"
 
-    /// Whether a directory is root's, and its group may make what is its members' there, as in the root of a volume
-    /// (`fsGroup` of Kubernetes).
+    /// Whether a directory is root's and group-writable, like the root of a volume (`fsGroup` of Kubernetes).
     package var isGroupsPlace: Bool {
         owner == 0 && kind == .directory && mode & 0o022 == 0o020
     }
@@ -32,10 +29,9 @@ package struct FileStatus: Hashable, Sendable {
     package var kind: Kind
     /// The permission bits, 0o7777.
     package var mode: UInt32
-    /// The user and the group that it belongs to.
     package var owner, group: UInt32
     package var byteCount: Int64
-    /// Space taken on disk: 512-byte units (stat(2), st_blocks).
+    /// Disk usage in 512-byte units (stat(2), st_blocks).
     package var blocks: Int64
     package var linkCount: UInt64
     package var device: UInt64
@@ -72,12 +68,11 @@ package struct FileStatus: Hashable, Sendable {
         }
     }
 
-    /// Whether this and `other` are one file on disk.
     package func isSameFile(as other: FileStatus) -> Bool {
         device == other.device && inode == other.inode
     }
 
-    /// Whether nothing has been written to the file between the two looks.
+    /// Whether nothing was written to the file between the two looks.
     package func isUnchanged(since other: FileStatus) -> Bool {
         isSameFile(as: other) && byteCount == other.byteCount
             && modifiedAt == other.modifiedAt && changedAt == other.changedAt

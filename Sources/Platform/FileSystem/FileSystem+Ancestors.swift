@@ -13,7 +13,7 @@ extension FileSystem {
             do throws(StoreError) {
                 above = try open(current.raw, "..", .directory, mode: 0)
             } catch {
-                // A parent that may not be entered is not ours to look at.
+                // A parent that may not be entered is not ours to examine.
                 return false
             }
             let next = try status(above.raw)

@@ -3,11 +3,11 @@ package struct RegularFile: ~Copyable, Sendable {
     package let descriptor: Descriptor
     package let byteCount: Int
 
-    /// The file, held open, to ask later whether another has taken its name.
+    /// Keeps the file open, to ask later whether another has taken its name.
     package consuming func held() -> HeldFile { HeldFile(descriptor) }
 }
 
-/// Small compositions of the verbs; they make no system call of their own.
+/// Small compositions of the requirements, without system calls of their own.
 extension FileSystem {
     package var canSyncAll: Bool {
         #if os(Linux)
@@ -26,8 +26,7 @@ extension FileSystem {
         return try read(file.descriptor.raw, at: 0, count: file.byteCount)
     }
 
-    /// Opens a regular file for reading.
-    /// - Throws: `.tooLarge` beyond `limit` bytes, `.notFound`, `.io` for anything but a file.
+    /// - Throws: `.tooLarge` beyond `limit` bytes, `.notFound`, `.io` for anything but a regular file.
     package func openRegular(
         _ directory: Int32, _ path: UnsafePointer<CChar>, limit: Int
     ) throws(StoreError) -> RegularFile {
@@ -55,14 +54,13 @@ extension FileSystem {
         return RegularFile(descriptor: file, byteCount: Int(status.byteCount))
     }
 
-    /// A path in full, for messages.
     private func name(of path: UnsafePointer<CChar>, in directory: Int32) -> String {
         let path = String(cString: path)
         guard directory != POSIXFileSystem.workingDirectory else { return printable(path) }
         return printable("\(POSIXFileSystem().path(of: directory))/\(path)")
     }
 
-    /// Opens the directory that a path's file is in; ``fileName(in:)`` is its name there.
+    /// Opens the directory that contains a path's file; ``fileName(in:)`` is its name there.
     package func openDirectory(holding path: String) throws(StoreError) -> Descriptor {
         let directory = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
         do throws(StoreError) {
@@ -73,7 +71,7 @@ extension FileSystem {
         }
     }
 
-    /// An error of making something at a path; if a directory above it is missing, it says which, and what to do.
+    /// Adds to an error of creating something which directory above the path is missing, and what to do.
     package func naming(directoryMissingAbove path: String, _ error: StoreError) -> StoreError {
         guard error.code == .notFound else { return error }
         var parts = path.split(separator: "/", omittingEmptySubsequences: true).dropLast()
@@ -86,7 +84,7 @@ extension FileSystem {
             do throws(StoreError) {
                 found = try status(POSIXFileSystem.workingDirectory, directory)
             } catch {
-                // What cannot be looked at is not known to be missing.
+                // A directory that cannot be examined is not known to be missing.
                 break
             }
             guard found == nil else { break }
@@ -100,19 +98,16 @@ extension FileSystem {
                 + "make it (mkdir -p \(printable(whole)))", cause: error.cause)
     }
 
-    /// What stands behind the last slash of a path.
     package func fileName(in path: String) -> String {
         path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path
     }
 
-    /// Opens a path; `nil` if nothing is there.
     package func openIfPresent(
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access
     ) throws(StoreError) -> Descriptor? {
         try ifPresent { () throws(StoreError) in try open(directory, path, access, mode: 0) }
     }
 
-    /// The result of `body`; `nil` if it throws `.notFound`.
     @discardableResult
     @inline(__always)
     package func ifPresent<R: ~Copyable>(
@@ -126,7 +121,6 @@ extension FileSystem {
         }
     }
 
-    /// The names of the wanted entries, in no order.
     package func names(
         in directory: Int32,
         where isWanted: (String, FileStatus.Kind) -> Bool = { (_, _) in true }
@@ -140,7 +134,6 @@ extension FileSystem {
         return names
     }
 
-    /// Whether a directory has no entries.
     package func isEmpty(_ directory: Int32) throws(StoreError) -> Bool {
         var isEmpty = true
         try list(directory) { (_, _) throws(StoreError) in
@@ -154,8 +147,7 @@ extension FileSystem {
     package func read(
         _ file: Int32, at offset: Int64, count: Int
     ) throws(StoreError) -> [UInt8] {
-        // Swift would write into the storage that all empty arrays share: a race, even if of equal
-        // bytes.
+        // Swift would write into the storage that all empty arrays share: a race, even if of equal bytes.
         guard count > 0 else { return [] }
         var failure: StoreError?
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
@@ -175,14 +167,12 @@ extension FileSystem {
         return bytes
     }
 
-    /// Writes all bytes of an array.
     package func write(_ file: Int32, _ bytes: [UInt8]) throws(StoreError) {
         try bytes.span.bytes.withUnsafeBytes { (bytes) throws(StoreError) in
             try write(file, bytes)
         }
     }
 
-    /// Writes all bytes of an array at `offset`.
     package func write(_ file: Int32, _ bytes: [UInt8], at offset: Int64) throws(StoreError) {
         try bytes.span.bytes.withUnsafeBytes { (bytes) throws(StoreError) in
             try write(file, bytes, at: offset)
@@ -205,9 +195,8 @@ extension FileSystem {
         }
     }
 
-    /// Writes a file aside, makes it durable and renames it into place, so that readers see the old
-    /// bytes or the new ones, even after a power cut.
-    /// - Parameter mode: the file's mode; the umask applies only if it lets others write.
+    /// Replaces a file durably, so that readers see the old bytes or the new ones, even after a power cut.
+    /// - Parameter mode: the file's mode; the umask applies only if the mode lets others write.
     package func replaceFile(
         _ directory: Int32, _ name: String, with bytes: [UInt8], mode: UInt32 = 0o644,
         token: String, durably: Bool
@@ -217,7 +206,6 @@ extension FileSystem {
         }
     }
 
-    /// As above, but `body` writes the bytes.
     package func replaceFile(
         _ directory: Int32, _ name: String, mode: UInt32 = 0o644, token: String, durably: Bool,
         _ writeBytes: (Int32) throws(StoreError) -> Void
@@ -237,7 +225,7 @@ extension FileSystem {
         if durably { try sync(directory) }
     }
 
-    /// Removes what stands at the name of something that is not in its place yet; another name, if a directory does.
+    /// Removes what has a temporary name; if that is a directory, returns another name.
     package func free(
         _ aside: String, in directory: Int32
     ) throws(StoreError) -> String {
@@ -257,14 +245,12 @@ extension FileSystem {
         }
     }
 
-    /// Removes a file; succeeds if it is already gone.
     package func removeIfPresent(
         _ directory: Int32, _ path: UnsafePointer<CChar>
     ) throws(StoreError) {
         try ifPresent { () throws(StoreError) in try remove(directory, path, directory: false) }
     }
 
-    /// Renames; succeeds if there is nothing to rename.
     package func renameIfPresent(
         _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
         to target: Int32, _ targetPath: UnsafePointer<CChar>
@@ -274,14 +260,14 @@ extension FileSystem {
         }
     }
 
-    // Those whom its modes let read a store can read it, even if it was made under umask 077.
+    // Those whom its modes let read a store can read it, even if it was created under umask 077.
     private static func isExact(_ mode: UInt32) -> Bool { mode & 0o022 == 0 }
 
-    /// Makes a directory; succeeds if it already exists.
+    /// Creates a directory; succeeds if it already exists.
     /// - Parameters:
     ///   - mode: as for ``replaceFile(_:_:with:mode:token:durably:)``.
     ///   - isCut: apply the umask in any case.
-    /// - Returns: whether this call made it.
+    /// - Returns: whether this call created it.
     @discardableResult
     package func makeDirectoryIfAbsent(
         _ directory: Int32, _ path: UnsafePointer<CChar>, mode: UInt32 = 0o755,
@@ -297,8 +283,8 @@ extension FileSystem {
         }
     }
 
-    /// Makes a directory at the path that a person typed; succeeds if it already exists.
-    /// - Returns: whether this call made it.
+    /// Creates a directory at a path that a person typed; succeeds if it already exists.
+    /// - Returns: whether this call created it.
     package func makeTypedDirectory(
         _ path: String, mode: UInt32 = 0o755, cutByUmask isCut: Bool = false
     ) throws(StoreError) -> Bool {
@@ -307,8 +293,8 @@ extension FileSystem {
         }
     }
 
-    /// Calls `body` with the directory and the name by which something is made at the path that a person typed: for root,
-    /// in whose way others may put links, the open directory above it.
+    /// Calls `body` with a directory and a name for creating something at a path that a person typed; for root, on
+    /// whose way others may put links, the directory above it is open.
     package func atTyped<R: ~Copyable>(
         _ path: String, _ body: (Int32, String) throws(StoreError) -> R
     ) throws(StoreError) -> R {

@@ -2,9 +2,7 @@
 // (kernel.org/doc/Documentation/filesystems/overlayfs.rst, "Renaming directories").
 
 extension FileSystem {
-    /// Renames; a directory that cannot be renamed is moved entry by entry.
-    ///
-    /// For trees that nobody looks at as a whole: meanwhile, a part is here and a part there.
+    /// Renames, or moves an unrenamable directory entry by entry, so that parts of it are in both places meanwhile.
     package func move(
         _ source: Int32, _ name: UnsafePointer<CChar>, to target: Int32,
         _ newName: UnsafePointer<CChar>
@@ -23,7 +21,7 @@ extension FileSystem {
         }
     }
 
-    /// Makes room where a directory stands that is not castree's: removes it if it is empty, and moves it otherwise.
+    /// Clears a place of a stranger's directory: removes an empty one, and moves any other.
     package func removeEmpty(
         _ source: Int32, _ name: String, orMoveTo target: Int32, _ newName: String
     ) throws(StoreError) {
@@ -35,10 +33,10 @@ extension FileSystem {
         }
     }
 
-    /// Moves what is not castree's out of the way.
+    /// Moves a stranger's file or directory out of the way.
     ///
-    /// A directory that its owner alone may write cannot change its parent (rename(2), EACCES): another user's is removed
-    /// if it is empty, and otherwise gets a hidden name beside its place.
+    /// A directory that only its owner may write cannot change its parent (rename(2), EACCES): another user's is
+    /// removed if it is empty, and otherwise gets a hidden name in the same directory.
     package func setAside(
         _ source: Int32, _ name: String, to target: Int32, _ newName: String
     ) throws(StoreError) {
@@ -48,7 +46,7 @@ extension FileSystem {
             guard error.isAccessDenied, let there = try status(source, name),
                 there.kind == .directory
             else { throw error }
-            // One's own that is read-only, such as a copy of a tree; of another user's nobody else sets the mode.
+            // This user's own that is read-only, such as a copy of a tree; only the owner can set its mode.
             if there.mode & 0o200 == 0,
                 (try? setMode(source, name, there.mode | 0o700)) != nil
             {
@@ -64,7 +62,7 @@ extension FileSystem {
         }
     }
 
-    /// Makes a tree once more, of links to its files.
+    /// Copies a tree as links to its files.
     package func linkTree(
         _ source: Int32, _ name: UnsafePointer<CChar>, to target: Int32,
         _ newName: UnsafePointer<CChar>

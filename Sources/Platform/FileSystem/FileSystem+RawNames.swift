@@ -1,7 +1,7 @@
-// Names that need not be text: somebody else's file may be called anything.
+// Names that need not be text: another program's file may have any name.
 
 extension FileSystem {
-    /// Opens a path below a directory, given as the names on it, each ended by 0; through no symbolic link.
+    /// Opens a path below a directory, given as names that each end in 0, through no symbolic link.
     package func openBeneath(
         _ directory: Int32, names: [[CChar]], _ access: Access
     ) throws(StoreError) -> Descriptor {
@@ -11,7 +11,6 @@ extension FileSystem {
         return try open(current.raw, last, access, mode: 0)
     }
 
-    /// The names of a directory's entries, each ended by 0.
     package func rawNames(in directory: Int32) throws(StoreError) -> [[CChar]] {
         var names: [[CChar]] = []
         try list(directory) { (entry, _) throws(StoreError) in
@@ -22,21 +21,20 @@ extension FileSystem {
     }
 }
 
-/// Names as the disk has them: bytes ended by 0, which need not be text.
+/// Names as the disk has them: bytes that end in 0 and need not be text.
 package enum RawName {
-    /// The bytes of a name, with the 0 at its end.
     package static func bytes(of name: UnsafePointer<CChar>) -> [CChar] {
         var count = 0
         while name[count] != 0 { count += 1 }
         return Array(UnsafeBufferPointer(start: name, count: count + 1))
     }
 
-    /// A name, ended by 0, as text; bytes that are not text are replaced.
+    /// A name that ends in 0, as text; bytes that are not text are replaced.
     package static func text(of name: [CChar]) -> String {
         String(decoding: name.prefix { $0 != 0 }.lazy.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// Whether a name is text, and so is the same after a conversion to text and back.
+    /// Whether a name is text, and so survives a conversion to text and back.
     package static func isText(_ name: UnsafePointer<CChar>) -> Bool {
         var count = 0
         var isASCII = true

@@ -1,17 +1,16 @@
 extension FileSystem {
-    /// Removes a file, or a directory with all it holds; succeeds if it is already gone.
+    /// Removes a file, or a directory with its content; succeeds if it is already gone.
     ///
-    /// What cannot be removed does not keep the rest: it is thrown at the end, the first of several. Nothing is removed
-    /// from what is mounted on a directory in it.
-    ///
-    /// Symbolic links are removed, never followed: each directory is held while it is emptied, so that one swapped for a
-    /// link cannot lead outside. What is deeper than a few dozen directories is first brought up beside `name`.
+    /// Continues past what cannot be removed, and throws the first such error at the end. Nothing is removed from a
+    /// file system mounted below it. Symbolic links are removed, never followed: each directory is held while it is
+    /// emptied, so that one swapped for a link cannot lead outside. What is deeper than a few dozen directories is
+    /// first moved up beside `name`.
     package func removeTree(_ parent: Int32, _ name: String) throws(StoreError) {
         try removeTree(parent, name, beforeEach: nil)
     }
 
-    /// As above, but calls `beforeEach` before it removes a file: with the directory, the name there, and a closure
-    /// that returns the path from `parent`.
+    /// Calls `beforeEach` before it removes a file: with the directory, the name, and a closure for the path from
+    /// `parent`.
     package func removeTree(
         _ parent: Int32, _ name: String,
         beforeEach: (Int32, UnsafePointer<CChar>, () -> String) throws(StoreError) -> Void
@@ -24,7 +23,7 @@ extension FileSystem {
     private typealias BeforeEach =
         (Int32, UnsafePointer<CChar>, () -> String) throws(StoreError) -> Void
 
-    /// So many directories in each other are emptied as they are.
+    /// How many nested directories are emptied in place.
     private static var depthMax: Int { 64 }
 
     private func removeTree(
@@ -44,7 +43,7 @@ extension FileSystem {
     }
 
     /// - Parameters:
-    ///   - top: where what is too deep is brought.
+    ///   - top: where what is too deep is moved.
     ///   - raised: gets the names that it has there.
     private func removeTree(
         _ parent: Int32, _ name: String, path: String, depth: Int, below top: Int32,
@@ -58,7 +57,7 @@ extension FileSystem {
         if try removeUnlessFull(parent, name) { return }
         var first: StoreError?
         let emptied: Void? = try ifPresent { () throws(StoreError) in
-            // One that is closed to its owner (mode 000) is opened first. By its name: who could exchange it is its owner.
+            // One closed to its owner (mode 000) is opened first; by name, because only its owner could swap it.
             if found.mode & 0o500 != 0o500 { try setMode(parent, name, 0o755) }
             let directory = try open(parent, name, .directory, mode: 0)
             // Trees have mode 0555; their owner must make them writable to empty them.
@@ -109,13 +108,13 @@ extension FileSystem {
         try ifPresent { () throws(StoreError) in try remove(parent, name, directory: true) }
     }
 
-    /// Gives something that is too deep a name of its own in the directory that the removal began in.
+    /// Moves something that is too deep to a name of its own in the directory that the removal began in.
     /// - Returns: the name; `nil` if it is gone.
     private func raise(
         _ directory: Int32, _ name: String, to top: Int32
     ) throws(StoreError) -> String? {
         guard let found = try status(directory, name) else { return nil }
-        // A directory that is moved must be writable: it has a new parent.
+        // A directory that is moved must be writable, since its parent changes.
         if found.kind == .directory, found.mode & 0o200 == 0 { try setMode(directory, name, 0o755) }
         let raised = ".\(try randomToken())"
         let moved: Void? = try ifPresent { () throws(StoreError) in
@@ -124,9 +123,7 @@ extension FileSystem {
         return moved == nil ? nil : raised
     }
 
-    /// Removes an empty directory.
-    ///
-    /// What is mounted is somebody's, and refused before anything in it goes (rmdir(2), EBUSY).
+    /// Removes an empty directory; a mount point is refused before anything in it goes (rmdir(2), EBUSY).
     /// - Returns: whether it is gone; `false` if there is something in it.
     private func removeUnlessFull(_ parent: Int32, _ name: String) throws(StoreError) -> Bool {
         do throws(StoreError) {

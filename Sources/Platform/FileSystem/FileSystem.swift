@@ -1,15 +1,14 @@
-/// What castree does to a disk, and nothing else.
+/// Everything that castree does to a disk.
 ///
-/// The one implementation for users is ``POSIXFileSystem``; tests insert one that records every operation, fails
-/// it or stops before it. Paths are relative to an open directory. Every verb
-/// retries EINTR, and throws a `StoreError` whose cause names the call, the errno and the path.
-/// `write` means all bytes. An implementation MUST be usable from several threads at once.
+/// The one implementation for users is ``POSIXFileSystem``; tests insert one that records every operation, fails it
+/// or stops before it. Paths are relative to an open directory. Every method retries EINTR, and throws a `StoreError`
+/// whose cause names the call, the errno and the path. `write` means all bytes. An implementation must be usable from
+/// several threads at once.
 package protocol FileSystem: Sendable {
     func open(
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
     ) throws(StoreError) -> Descriptor
-    /// Opens a path below a directory, through no symbolic link on the way: a directory that somebody
-    /// swaps for a link leads nowhere.
+    /// Opens a path below a directory, through no symbolic link, even if a directory is swapped for one.
     func openBeneath(
         _ directory: Int32, _ path: String, _ access: Access
     ) throws(StoreError) -> Descriptor
@@ -18,7 +17,7 @@ package protocol FileSystem: Sendable {
         _ file: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: Int64
     ) throws(StoreError) -> Int
     func write(_ file: Int32, _ bytes: UnsafeRawBufferPointer) throws(StoreError)
-    /// Writes at `offset`, over what stands there; the file must not be open for appending (pwrite(2), *BUGS*).
+    /// Overwrites bytes at `offset`; the file must not be open for appending (pwrite(2), *BUGS*).
     func write(
         _ file: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int64
     ) throws(StoreError)
@@ -34,21 +33,20 @@ package protocol FileSystem: Sendable {
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ mode: UInt32) throws(StoreError)
     /// Gives an open file or directory to a user and a group (fchown(2)).
     func setOwner(_ file: Int32, _ user: UInt32, group: UInt32) throws(StoreError)
-    /// Sets when a file was last written, in nanoseconds since 1970 (utimensat(2)); of a symbolic link its own time.
+    /// Sets a file's modification time in nanoseconds since 1970 (utimensat(2)); does not follow a symbolic link.
     func setModified(
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ nanoseconds: Int64) throws(StoreError)
     /// Makes a file's bytes and inode, or a directory's entries, durable (fsync(2)).
     func sync(_ file: Int32) throws(StoreError)
-    /// Makes a file durable through the descriptor of a library that has it open: `library` makes it do so.
+    /// Makes a file durable by calling a library that has it open.
     ///
-    /// For SQLite's files. Opening and closing such a file once more would drop the locks that the process has on
-    /// it (sqlite.org/lockingv3.html, fcntl(2)).
+    /// Reopening and closing a SQLite file would drop the process's locks on it (sqlite.org/lockingv3.html,
+    /// fcntl(2)).
     func sync(
         _ directory: Int32, _ path: UnsafePointer<CChar>,
         by library: () throws(StoreError) -> Void
     ) throws(StoreError)
-    /// Makes everything on the file system of `file` durable (syncfs(2)).
-    /// `false` if the system has no such call: sync file by file instead.
+    /// Makes everything on the file system of `file` durable (syncfs(2)); `false` if the system has no such call.
     func syncAll(_ file: Int32) throws(StoreError) -> Bool
 
     /// Whether ``syncAll(_:)`` can make everything durable here; otherwise files are synced one by one.
@@ -69,8 +67,7 @@ package protocol FileSystem: Sendable {
     func renameNew(
         _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
         to target: Int32, _ targetPath: UnsafePointer<CChar>) throws(StoreError)
-    /// Exchanges two entries of a directory: in one step if the system can (renameat2(2), RENAME_EXCHANGE); else
-    /// by way of `spare`, a free name.
+    /// Exchanges two entries, in one step if possible (renameat2(2), RENAME_EXCHANGE), else by a free name `spare`.
     func exchange(
         _ directory: Int32, _ first: String, _ second: String, spare: String) throws(StoreError)
     func remove(
@@ -80,13 +77,12 @@ package protocol FileSystem: Sendable {
         _ directory: Int32, _ path: UnsafePointer<CChar>, mode: UInt32) throws(StoreError)
     func makeSymbolicLink(
         _ directory: Int32, _ path: UnsafePointer<CChar>, to target: String) throws(StoreError)
-    /// Where a symbolic link points; `nil` if there is no entry or it is not a link.
+    /// The target of a symbolic link; `nil` if there is no entry or it is not a link.
     func symbolicLink(
         _ directory: Int32, _ path: UnsafePointer<CChar>
     ) throws(StoreError) -> String?
-    /// Calls `body` with every entry but `.` and `..` and its inode (readdir(3), d_ino), in no order, until it returns `false`.
-    /// - Parameter once: whether the directory was opened only for this and is listed once: two calls fewer, because the position
-    ///   need not be saved.
+    /// Calls `body` with every entry but `.` and `..` and its inode (readdir(3), d_ino), until it returns `false`.
+    /// - Parameter once: the directory was opened only for this listing, so its position need not be saved.
     func list(
         _ directory: Int32, once: Bool,
         _ body: (UnsafePointer<CChar>, FileStatus.Kind, UInt64) throws(StoreError) -> Bool
@@ -95,17 +91,17 @@ package protocol FileSystem: Sendable {
     func clone(_ source: Int32, to target: Int32) throws(StoreError) -> Bool
     /// Takes a lock that ends with the descriptor (flock(2)); `false` if held elsewhere.
     func lock(_ file: Int32, exclusive: Bool) throws(StoreError) -> Bool
-    /// Releases a lock. Cannot fail on a descriptor that holds one.
+    /// Releases a lock; cannot fail on a descriptor that holds one.
     func unlock(_ file: Int32)
     func freeSpace(_ file: Int32) throws(StoreError) -> FreeSpace
     /// The mount that holds an open file; `nil` if the system does not tell all of it.
     func mount(of file: Int32) -> MountStatus?
-    /// Whether anybody has a file open for writing, or mapped so; `nil` if the system does not tell.
+    /// Whether a file is open for writing, or mapped so, in any process; `nil` if the system does not tell.
     func isOpenForWriting(_ file: Int32) -> Bool?
 }
 
 extension FileSystem {
-    /// Calls `body` with every entry but `.` and `..`, in no order, until it returns `false`.
+    /// Calls `body` with every entry but `.` and `..`, unordered, until it returns `false`.
     package func list(
         _ directory: Int32,
         _ body: (UnsafePointer<CChar>, FileStatus.Kind) throws(StoreError) -> Bool
@@ -142,54 +138,49 @@ extension FileSystem {
         do throws(StoreError) {
             try rename(directory, spare, to: directory, second)
         } catch {
-            // Back first: the caller shows what stands under `second`. Report the first error.
+            // Back first: the caller shows what is under `second`. Report the first error.
             try? rename(directory, first, to: directory, second)
             throw error
         }
     }
 }
 
-/// How to open a file.
 package enum Access: Sendable, Hashable {
-    /// Reading a regular file; a symbolic link is refused, a fifo does not block, a socket can only be looked at.
+    /// Reading a regular file. A symbolic link is refused, a fifo does not block, a socket can only be examined.
     case reading
-    /// Reading, symbolic links followed: for sources outside the store when the user asked for it.
+    /// Reading, following symbolic links, for sources outside the store at the user's request.
     case readingFollowingLinks
     /// Creating a file that must not exist.
     case creating
     /// Reading and writing, created if absent, never truncated.
     case updating
-    /// Reading and writing what is there, never truncated.
+    /// Reading and writing an existing file, never truncated.
     case changing
-    /// Writing to what is there, symbolic links followed, never truncated: for a path that a user typed, which
-    /// may be a pipe or a device.
+    /// Writing to an existing file, pipe or device that a user typed, following symbolic links, never truncated.
     case writingFollowingLinks
-    /// Appending to an existing file.
     case appending
     /// A directory; a symbolic link is refused.
     case directory
-    /// A directory, symbolic links followed: for the path a user typed.
+    /// A directory, following symbolic links: for a path that a user typed.
     case directoryFollowingLinks
-    /// The same to be written to. Root follows another user's link only to what is that user's: anything else that user
-    /// could have root change by it.
+    /// The same, to be written to. Root follows another user's link only to that user's files, because the user could
+    /// make root change anything else by it.
     case typedDirectory
-    /// The directory of the file that a path leads to, also by a link in the file's place; for root, as the one before.
+    /// Like `typedDirectory`, for the directory of the file that a path leads to, even by a link in the file's place.
     case directoryOfTypedFile
 }
 
-/// Free and total space of a file system, in bytes.
 package struct FreeSpace: Sendable, Hashable {
     package var available: Int64
     package var total: Int64
     /// How many more files it can hold; nil if it does not count them.
     package var files: Int64?
-    /// Whether it is mounted read-only.
     package var isReadOnly = false
-    /// The unit in which it gives space to files, in bytes (statvfs(3), f_frsize).
+    /// The allocation unit in bytes (statvfs(3), f_frsize).
     package var unit: Int64 = 1
 }
 
-/// An open file or directory that closes itself.
+/// An open file or directory, closed with the value.
 package struct Descriptor: ~Copyable, Sendable {
     package let raw: Int32
 

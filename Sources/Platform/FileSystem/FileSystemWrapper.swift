@@ -1,7 +1,5 @@
-/// A file system that forwards every verb; a type that adopts it changes the verbs that it is
-/// about.
+/// A file system that forwards every call to `base`; a conforming type overrides some of them.
 package protocol FileSystemWrapper: FileSystem {
-    /// The file system below.
     var base: any FileSystem { get }
 }
 

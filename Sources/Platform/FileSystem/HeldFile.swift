@@ -4,7 +4,6 @@ package final class HeldFile: Sendable {
 
     package init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
 
-    /// Whether `other` is the status of this file.
     package func isSameFile(
         as other: FileStatus, _ fileSystem: any FileSystem
     ) throws(StoreError) -> Bool {

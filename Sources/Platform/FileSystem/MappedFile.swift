@@ -6,20 +6,17 @@
 
 /// The bytes of a file as memory (mmap(2)), for content too large to be copied to the heap.
 ///
-/// A file that somebody makes shorter meanwhile ends the process (SIGBUS): only for files that nobody
-/// changes, such as objects and a process's own staged files. Several threads may read at once.
+/// A file that another program truncates meanwhile ends the process (SIGBUS), so map only files that do not change,
+/// such as objects and a process's own staged files. Several threads may read at once.
 package final class MappedFile: @unchecked Sendable {
-    // Unchecked: the memory is the mapping's own until `deinit`, and who writes to it is its one owner.
+    // Unchecked: the memory is the mapping's own until `deinit`, and only its one owner writes to it.
     private let start: UnsafeMutableRawPointer?
     private let count: Int
 
-    /// Maps the beginning of a file.
-    ///
     /// - Parameters:
-    ///   - file: open for reading; for a writable mapping, for writing too, with its space reserved.
-    ///   - byteCount: how many bytes; the file has as many.
-    ///   - isWritable: whether to change the file through it.
-    /// - Returns: the error number instead if the system refuses.
+    ///   - file: open for reading; for a writable mapping, also for writing, with its space reserved.
+    ///   - byteCount: at most the size of the file.
+    ///   - number: gets the error number if the system refuses; the result is then `nil`.
     init?(_ file: Int32, byteCount: Int, isWritable: Bool, errno number: inout Int32) {
         count = byteCount
         guard byteCount > 0 else {
@@ -37,9 +34,7 @@ package final class MappedFile: @unchecked Sendable {
 
     deinit { if let start { munmap(start, count) } }
 
-    /// The bytes.
     package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: count) }
-    /// The bytes of a writable mapping.
     package var writable: UnsafeMutableRawBufferPointer {
         UnsafeMutableRawBufferPointer(start: start, count: count)
     }

@@ -1,14 +1,13 @@
 import CSystem
 
-/// What the system says about the mount that holds a file, as far as castree uses it.
+/// What castree needs to know of the mount that holds a file.
 package struct MountStatus: Sendable, Hashable {
-    /// The kind of file system, by its usual name; the number of an unknown one (statfs(2), f_type).
+    /// The file system's usual name; for an unknown one its number (statfs(2), f_type).
     package var kind: String
-    /// Whether files can be changed through it.
     package var isWritable: Bool
-    /// What the file system calls itself (f_fsid).
+    /// The identifier of the file system (f_fsid).
     package var fileSystem: UInt64
-    /// Which of the mounts it is (statx(2), stx_mnt_id).
+    /// The identifier of the mount (statx(2), stx_mnt_id).
     package var number: UInt64
 
 }
@@ -37,15 +36,14 @@ extension MountStatus {
         }
     }
 
-    /// Whether a change of a file's times alone may copy the file, from a layer below (overlayfs).
+    /// Whether changing a file's times alone may copy the file from a lower layer (overlayfs).
     package var copiesToChange: Bool { kind == "overlay" }
 
-    /// Whether the kernel itself stamps each change of a file with a time that nobody can set.
+    /// Whether the kernel itself stamps each change of a file with a time that no program can set.
     ///
-    /// Only a writable mount of a kind in the list does: an image that is mounted read-only has the times
-    /// that its maker gave it; FUSE and network file systems have those that somebody else reports; tmpfs
-    /// does not stamp what is written through a mapping; and a file of an overlay may be another one after a
-    /// copy-up.
+    /// Only a writable mount of a listed kind does: a read-only image has the times that its maker gave it, FUSE and
+    /// network file systems report others' times, tmpfs does not stamp what is written through a mapping, and a file
+    /// of an overlay may be another one after a copy-up.
     package var provesChanges: Bool {
         isWritable && ["ext4", "xfs", "btrfs", "f2fs", "zfs", "apfs"].contains(kind)
     }

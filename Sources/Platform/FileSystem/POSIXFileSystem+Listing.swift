@@ -18,12 +18,11 @@ extension POSIXFileSystem {
     }
 
     #if os(Linux)
-        /// Bytes of names asked for at once: a shard of some hundred objects in one call.
+        /// Enough to list a shard of some hundred objects in one call.
         private static let listingByteCount = 32 * 1024
 
-        // readdir(3) would add three calls to the two that a small directory needs, and an
-        // allocation. The records are those of getdents64(2): inode (8 bytes), position (8), length
-        // of the record (2), type (1), name with its NUL.
+        // readdir(3) would add three calls to the two that a small directory needs. The records are those of
+        // getdents64(2): inode (8 bytes), position (8), length of the record (2), type (1), name with its NUL.
         private func listOnce(
             _ directory: Int32,
             _ body: (UnsafePointer<CChar>, FileStatus.Kind, UInt64) throws(StoreError) -> Bool
@@ -53,8 +52,7 @@ extension POSIXFileSystem {
                         guard let name = name.baseAddress, !Self.isDots(name) else { continue }
                         if try !body(name, kind, inode) { return }
                     }
-                    // Nothing can follow the largest position: ext4 and others give it to the last
-                    // entry, which saves one more call.
+                    // The largest position, which ext4 and others give to the last entry, saves one more call.
                     if position == .max { return }
                 }
             }

@@ -9,10 +9,10 @@ import CSystem
 extension POSIXFileSystem {
     static var isRoot: Bool { geteuid() == 0 }
 
-    /// Opens a directory for root by the path that a person typed, which other users' links may be on.
+    /// Opens a directory for root by a path that a person typed and other users' links may be on.
     ///
-    /// Such a link, and whatever its owner puts in its place, leads only to what is that user's. A link of root's own, or of
-    /// whoever owns `/` (in a user namespace that is not root), leads anywhere.
+    /// Such a link, and whatever its owner puts in its place, leads only to that user's files. A link of root's own,
+    /// or of the owner of `/` (who is not root in a user namespace), leads anywhere.
     /// - Parameter isOfFile: the path leads to a file, whose directory is opened.
     func openTyped(
         _ directory: Int32, _ path: UnsafePointer<CChar>, ofFile isOfFile: Bool = false
@@ -20,7 +20,7 @@ extension POSIXFileSystem {
         if !isOfFile {
             let raw = retrying { castree_open_through_no_link(directory, path) }
             if raw >= 0 { return Descriptor(owning: raw) }
-            // A link; a kernel before 5.6, or a sandbox that does not know the call.
+            // A link; or a kernel before 5.6, or a sandbox that does not know the call.
             guard [ELOOP, ENOSYS, EPERM].contains(errno) else {
                 throw failure("openat", directory, path)
             }
@@ -28,19 +28,19 @@ extension POSIXFileSystem {
         let typed = String(cString: path)
         var names = typed.split(separator: "/").reversed().map(String.init)
         var owners: Set<UInt32> = []
-        // So many links Linux follows (path_resolution(7)).
+        // The number of links that Linux follows (path_resolution(7)).
         var linksLeft = 40
         var current = try step(directory, typed.hasPrefix("/") ? "/" : ".")
         while let name = names.popLast() {
             let link = link(current.raw, name)
             var target = link?.target
             if isOfFile, names.isEmpty {
-                // What a process has open has a path, too.
+                // A process's open file has a path, too.
                 if target == nil { target = try symbolicLink(current.raw, name) }
                 if target == nil { break }
             }
             guard let link, let target, linksLeft > 0 else {
-                // Who names a process in /proc means its directory.
+                // A path to a process in /proc means its directory.
                 let isOfProcess = link.map { $0.target == nil } ?? false
                 current = try step(current.raw, name, followingLinks: isOfProcess)
                 continue
@@ -73,7 +73,7 @@ extension POSIXFileSystem {
         return Descriptor(owning: raw)
     }
 
-    /// Whose a link is, and what it says, unless that does not count; `nil` for what is none.
+    /// The owner of a link, and its target unless that does not count; `nil` for anything but a link.
     private func link(
         _ directory: Int32, _ name: String
     ) -> (target: String?, owner: UInt32)? {

@@ -5,15 +5,13 @@ import CSystem
 #endif
 
 extension POSIXFileSystem {
-    /// Takes a lease for reading (fcntl(2), F_SETLEASE), which the kernel gives only if nobody has the file open for
-    /// writing, or mapped so; returns it at once.
+    /// Takes and returns a lease for reading (fcntl(2), F_SETLEASE), which is refused while a process can write.
     ///
-    /// `nil` for other people's files without CAP_LEASE, on file systems without leases, and on systems other than
-    /// Linux.
+    /// `nil` for other users' files without CAP_LEASE, on file systems without leases, and outside of Linux.
     package func isOpenForWriting(_ file: Int32) -> Bool? {
         #if os(Linux)
             // A process that opens the file for writing in between waits until the lease is back, and we get a
-            // signal: this one is ignored unless somebody asked for it. The usual one, SIGIO, would end the process.
+            // signal. This one is ignored unless a handler was installed; the default, SIGIO, would end the process.
             guard fcntl(file, setSignal, SIGURG) == 0 else { return nil }
             if fcntl(file, setLease, Int32(F_RDLCK)) == 0 {
                 // Cannot fail on a lease that we have; closing the file would do it, too.

@@ -6,9 +6,7 @@ import CSystem
     import Darwin
 #endif
 
-/// The system calls, one verb each.
-///
-/// No logic beyond EINTR, short transfers and errno.
+/// The system calls, one method each, without logic beyond EINTR, short transfers and errno.
 package struct POSIXFileSystem: FileSystem {
     package init() {}
 
@@ -39,8 +37,8 @@ package struct POSIXFileSystem: FileSystem {
 
     /// The result of `open` for an access.
     ///
-    /// A socket cannot be opened, nor a device that is not there (ENXIO, open(2)). Readers check what they opened
-    /// before they read it, as with a fifo, so they get a descriptor that can only be looked at.
+    /// A socket, or a device that does not exist, cannot be opened (ENXIO, open(2)). Readers check what they opened
+    /// before they read it, as with a fifo, so they get a descriptor that can only be examined.
     private func opened(_ access: Access, _ open: (Int32) -> Int32) -> Int32 {
         let flags = Self.flags(access) | O_CLOEXEC
         let raw = retrying { open(flags) }
@@ -95,8 +93,7 @@ package struct POSIXFileSystem: FileSystem {
         }
     }
 
-    /// Reads what comes next out of a pipe: what a user typed, never a file of a store.
-    ///
+    /// Reads the next bytes of a pipe that a user typed, never of a store's file.
     /// - Returns: 0 at its end; `nil` if nothing is there yet and the pipe does not wait.
     package func readNext(
         _ file: Int32, into buffer: UnsafeMutableRawBufferPointer
@@ -117,7 +114,7 @@ package struct POSIXFileSystem: FileSystem {
         }
     }
 
-    /// Lets an open number stand for another open file; nobody finds it closed meanwhile.
+    /// Makes an open descriptor number refer to another open file, without closing it in between.
     package func redirect(_ number: Int32, to file: Int32) throws(StoreError) {
         try call("dup3", number) { castree_redirect(number, file) }
     }
@@ -246,8 +243,8 @@ package struct POSIXFileSystem: FileSystem {
         to target: Int32, _ targetPath: UnsafePointer<CChar>
     ) throws(StoreError) {
         if retrying({ castree_rename_new(source, sourcePath, target, targetPath) }) == 0 { return }
-        // renameat2(2), EINVAL: the file system does not know RENAME_NOREPLACE. ENOSYS and EPERM: a kernel
-        // before 3.15, or a sandbox that does not know the call; a rename that is not permitted is refused again.
+        // renameat2(2), EINVAL: the file system does not know RENAME_NOREPLACE. ENOSYS and EPERM: a kernel before
+        // 3.15, or a sandbox that does not know the call; a rename that is not permitted is refused again.
         guard errno == EINVAL || errno == ENOSYS || errno == ENOTSUP || errno == EPERM else {
             throw failure("renameat", target, targetPath)
         }
@@ -277,7 +274,7 @@ package struct POSIXFileSystem: FileSystem {
         let result = retrying { unlinkat(directory, path, isDirectory ? AT_REMOVEDIR : 0) }
         if result >= 0 { return }
         guard errno == ENOENT else { throw failure("unlinkat", directory, path) }
-        // Collections ask for what is mostly not there, thousands of times: the directory's path would cost a call.
+        // Collections try thousands of removals of missing files: the directory's path would cost a call each.
         throw StoreError(systemCall: "unlinkat", errno: ENOENT, path: String(cString: path))
     }
 
@@ -342,7 +339,7 @@ package struct POSIXFileSystem: FileSystem {
     }
 }
 
-// Inside the type, `write` names the verb and not the system call.
+// Inside the type, `write` names the method and not the system call.
 private func systemWrite(_ file: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
     write(file, bytes, count)
 }
@@ -359,7 +356,6 @@ extension POSIXFileSystem {
         }
     }
 
-    /// The result of a call; a negative one means that the call failed.
     @discardableResult
     private func call<N: FixedWidthInteger>(
         _ name: String, _ directory: Int32, _ path: UnsafePointer<CChar>? = nil, _ deed: () -> N

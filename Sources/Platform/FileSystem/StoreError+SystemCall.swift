@@ -6,9 +6,8 @@ import CSystem
     import Darwin
 #endif
 
-// errno → code and sentence, in one place (errno(3)).
+// Maps errno to code and sentence, in one place (errno(3)).
 extension StoreError {
-    /// The error of a system call that failed with `errno` on `path`.
     package init(systemCall name: String, errno number: Int32, path: String) {
         let (code, advice) = Self.meaning(of: number)
         self.init(systemCall: name, errno: number, path: path, code, advice)
@@ -24,7 +23,7 @@ extension StoreError {
             code, message, cause: .systemCall(name, errno: number, path: path))
     }
 
-    /// The same error of a system call, where something else is to be done about it; any other error as it is.
+    /// Replaces the advice in the error of a system call; any other error stays as it is.
     package func advising(_ advice: String) -> StoreError {
         guard case .systemCall(let name, let number, let path) = cause else { return self }
         return StoreError(systemCall: name, errno: number, path: path, code, advice)
@@ -91,24 +90,22 @@ extension StoreError {
 extension StoreError {
     /// Whether no room is left on a disk (ENOSPC), or of a quota (EDQUOT).
     package var isDiskFull: Bool { errno == ENOSPC || errno == EDQUOT }
-    /// Whether the call failed because the name is taken (EEXIST).
+    /// Whether the name is taken (EEXIST).
     package var isExisting: Bool { errno == EEXIST || errno == ENOTEMPTY }
     /// Whether the file has as many links as the file system allows (EMLINK).
     package var isTooManyLinks: Bool { errno == EMLINK }
-    /// Whether a hard link is impossible here though the store is sound: another file system, or a
-    /// folder that takes none (macOS refuses links inside some bundles with EPERM).
+    /// Whether a hard link is impossible here though the store is intact: another file system, or a folder that takes
+    /// none (macOS refuses links inside some bundles with EPERM).
     package var isLinkRefused: Bool {
         errno == EXDEV || errno == EPERM || errno == EOPNOTSUPP || errno == ENOTSUP
     }
-    /// Whether a directory cannot be renamed because it stands in a lower layer of overlayfs
-    /// (EXDEV).
+    /// Whether a directory cannot be renamed because it is in a lower layer of overlayfs (EXDEV).
     package var isOtherLayer: Bool { errno == EXDEV }
     /// Whether a directory was expected and something else is there (ENOTDIR, ELOOP).
     package var isNotDirectory: Bool { errno == ENOTDIR || errno == ELOOP }
     /// Whether a file was expected and a directory is there (EISDIR; macOS: EPERM).
     package var isDirectory: Bool { errno == EISDIR || errno == EPERM }
-    /// Whether one name cannot be opened, changed or removed, while others can: whose it is, what marks it (immutable), what
-    /// is mounted there, that the place is another disk, or a bad sector.
+    /// Whether the failure is specific to one name: owner, immutable mark, mount, other disk, or bad sector.
     package var isOfOneName: Bool {
         guard case .systemCall(let name, let number, _) = cause,
             !["fsync", "syncfs", "write", "pwrite"].contains(name)
@@ -118,24 +115,23 @@ extension StoreError {
         #endif
         return [EACCES, EPERM, EIO, EBUSY, EXDEV].contains(number)
     }
-    /// Whether the disk cannot give what stands somewhere: a bad sector (EIO), a file system that is damaged (EUCLEAN).
+    /// Whether the disk cannot read the data: a bad sector (EIO), a damaged file system (EUCLEAN).
     package var isUnreadable: Bool {
         #if canImport(Glibc)
             if errno == EUCLEAN { return true }
         #endif
         return errno == EIO
     }
-    /// If the disk cannot read a file, the error that calls the file damaged, which `damage` makes of the reason; any
-    /// other error as it is.
+    /// If the disk cannot read a file, the error that `damage` makes of the reason; any other error as it is.
     package func ifUnreadable(_ damage: (String) -> StoreError) -> StoreError {
         isUnreadable ? damage(advising("see dmesg and smartctl").message) : self
     }
-    /// Whether rights are missing (EACCES), and no mark forbids it to everybody (EPERM).
+    /// Whether rights are missing (EACCES), as opposed to a mark that forbids it to all (EPERM).
     package var isAccessDenied: Bool { errno == EACCES }
-    /// Whether whoever read a pipe has gone (EPIPE).
+    /// Whether the reader of a pipe has gone (EPIPE).
     package var isReaderGone: Bool { errno == EPIPE }
     /// Whether something is mounted there (EBUSY).
     package var isMountPoint: Bool { errno == EBUSY }
-    /// Whether the file is a socket, or a device or pipe that nobody serves (ENXIO).
+    /// Whether the file is a socket, or a device or pipe without another end (ENXIO).
     package var isUnopenable: Bool { errno == ENXIO }
 }

@@ -1,6 +1,4 @@
-/// The digests of one content by several algorithms, all in one pass over its bytes.
-///
-/// Reusable for any number of contents; one per content that is under way.
+/// The digests of one content at a time by several algorithms, in one pass over its bytes.
 package final class ContentDigests {
     private final class Running {
         var digester: Digester
@@ -22,7 +20,6 @@ package final class ContentDigests {
         wantsAddress = algorithms.contains(.sha256)
     }
 
-    /// Adds bytes of the content.
     package func update(_ bytes: UnsafeRawBufferPointer) {
         for one in running { one.digester.update(bytes) }
     }
@@ -37,14 +34,13 @@ package final class ContentDigests {
         return labels
     }
 
-    /// Forgets the bytes of an unfinished content.
     package func reset() {
         for one in running { one.digester.reset() }
     }
 }
 
 extension Label {
-    /// Whether the digests of a content have another one by the same algorithm.
+    /// Whether the digests of a content include a different one by the same algorithm.
     package func isContradicted(by digests: [Label]) -> Bool {
         digests.contains { $0.algorithm == algorithm && $0.bytes != bytes }
     }

@@ -1,14 +1,12 @@
-/// A digest that castree can compute: the address and the labels that publishers use.
+/// A digest that castree can compute, for addresses and for the labels that publishers use.
 public enum DigestAlgorithm: String, Sendable, Hashable, CaseIterable {
     case crc32, md5, sha1, sha256, sha384, sha512
 
-    /// Whether contents with one digest may be taken for one content.
+    /// Whether contents with one digest may be taken for one content, unlike with a checksum.
     ///
-    /// Not for a checksum: among 77,000 different contents two are likely to have the same CRC-32.
-    /// It only finds bytes that were damaged on the way, and is no label of a manifest.
+    /// Among 77,000 different contents two are likely to have the same CRC-32.
     package var identifiesContent: Bool { self != .crc32 }
 
-    /// The number of bytes of a digest.
     package var byteCount: Int {
         switch self {
         case .crc32: 4
@@ -24,7 +22,7 @@ public enum DigestAlgorithm: String, Sendable, Hashable, CaseIterable {
     var name: String { rawValue.uppercased() }
 }
 
-/// A digest by which somebody else names or checks content.
+/// A digest by which a publisher names or checks content.
 ///
 /// A label is never an address: it says what the bytes must also match before they become an object.
 public struct Label: Hashable, Sendable, CustomStringConvertible {
@@ -40,7 +38,6 @@ public struct Label: Hashable, Sendable, CustomStringConvertible {
         self.bytes = bytes
     }
 
-    /// A label of the bytes that a digester gave.
     init(unchecked algorithm: DigestAlgorithm, bytes: [UInt8]) {
         self.algorithm = algorithm
         self.bytes = bytes

@@ -1,27 +1,19 @@
 import CCrypto
 
-/// A running digest through libcrypto, reusable for any number of messages.
-///
-/// Not for use by two threads at once; one per worker.
+/// A running digest through libcrypto, reusable for any number of messages; used by one thread at a time.
 package struct Digester: ~Copyable {
     package let algorithm: DigestAlgorithm
-    /// SHA-256 through the old functions.
-    ///
-    /// The new ones make libcrypto first list all it offers: a millisecond, which every process of
-    /// a few milliseconds would pay. The code beneath is the same.
+    /// SHA-256 by old functions: the new ones first list all algorithms, which costs short processes a millisecond.
     private var sha256 = SHA256_CTX()
     private var checksum = CRC32()
     private let other: Other?
 
-    /// A digest that is fetched by its name.
     private struct Other {
         let context: OpaquePointer
         let method: OpaquePointer
     }
 
-    /// Prepares a digest.
-    ///
-    /// - Throws: `.unsupported` when libcrypto does not offer it here, `.outOfMemory`.
+    /// - Throws: `.unsupported` when libcrypto does not offer the digest here, `.outOfMemory`.
     package init(_ algorithm: DigestAlgorithm) throws(StoreError) {
         let other =
             algorithm == .sha256 || algorithm == .crc32 ? nil : try Self.fetch(algorithm)
@@ -30,8 +22,7 @@ package struct Digester: ~Copyable {
         reset()
     }
 
-    // Fetching the method once and reusing the context is three times faster for small messages
-    // than EVP_Digest (EVP_DigestInit(3), NOTES).
+    // Fetching the method once is three times faster for small messages than EVP_Digest (EVP_DigestInit(3), NOTES).
     private static func fetch(_ algorithm: DigestAlgorithm) throws(StoreError) -> Other {
         guard let method = EVP_MD_fetch(nil, algorithm.name, nil) else {
             throw StoreError(
@@ -44,7 +35,6 @@ package struct Digester: ~Copyable {
         return Other(context: context, method: method)
     }
 
-    /// The digest of bytes that are all in memory.
     package static func digest(
         _ algorithm: DigestAlgorithm, of bytes: [UInt8]
     ) throws(StoreError) -> [UInt8] {
@@ -53,7 +43,6 @@ package struct Digester: ~Copyable {
         return digester.finish { Array($0) }
     }
 
-    /// Adds bytes to the message.
     package mutating func update(_ bytes: UnsafeRawBufferPointer) {
         let done: Int32
         switch algorithm {
@@ -83,7 +72,6 @@ package struct Digester: ~Copyable {
         }
     }
 
-    /// Forgets the bytes of an unfinished message.
     package mutating func reset() {
         if let other {
             EVP_DigestInit_ex(other.context, other.method, nil)

@@ -2,14 +2,13 @@ import CCrypto
 
 /// Ed25519 (RFC 8032) by libcrypto: bytes in, bytes out.
 ///
-/// libcrypto decides what verifies: it refuses an S that is not below the order of the base point (section 5.1.7), and
-/// computes without the cofactor.
+/// libcrypto decides what verifies: it refuses an S that is not below the order of the base point (section 5.1.7),
+/// and computes without the cofactor.
 enum Ed25519 {
-    /// The bytes of a public key, and of the seed that a private key is made from.
     static let keyByteCount = 32
     static let signatureByteCount = 64
 
-    /// Whether libcrypto offers Ed25519 here: its configuration may forbid it.
+    /// Whether libcrypto offers Ed25519 here, which its configuration may forbid.
     static func takes(_ publicKey: [UInt8]) -> Bool {
         let key = castree_ed25519_public(publicKey, publicKey.count)
         EVP_PKEY_free(key)
@@ -17,8 +16,7 @@ enum Ed25519 {
         return key != nil
     }
 
-    /// Whether a public key is a point of order 1, 2, 4 or 8, in any spelling: for such a one signatures can be made
-    /// without a private key, and libcrypto says that they verify.
+    /// Whether a public key is a point of order 1, 2, 4 or 8, in any spelling: anyone can make signatures that verify.
     static func hasSmallOrder(_ publicKey: [UInt8]) -> Bool {
         var bytes = publicKey
         // The highest bit is the sign of x: both points have the order.
@@ -38,7 +36,6 @@ enum Ed25519 {
             + order8.compactMap(Hex.bytes)
     }()
 
-    /// Whether a signature of a message is that of a public key.
     static func verifies(
         _ signature: [UInt8], of message: [UInt8], by publicKey: [UInt8]
     ) -> Bool {
@@ -51,14 +48,14 @@ enum Ed25519 {
         return isSignature(signature, of: message, by: key)
     }
 
-    /// Overwrites secret bytes, whatever the compiler thinks of that.
+    /// Overwrites secret bytes in a way that the compiler cannot remove.
     static func wipe(_ bytes: UnsafeMutableRawBufferPointer) {
         OPENSSL_cleanse(bytes.baseAddress, bytes.count)
     }
 
-    /// A private key in libcrypto's hands, which overwrites it in the end.
+    /// A private key held by libcrypto, which overwrites it when freed.
     ///
-    /// `@unchecked Sendable`: many threads may sign by a key that nobody changes (openssl-threads(7)).
+    /// `@unchecked Sendable`: many threads may sign with a key that does not change (openssl-threads(7)).
     final class PrivateKey: @unchecked Sendable {
         private let key: OpaquePointer
         let publicKey: [UInt8]
@@ -83,7 +80,6 @@ enum Ed25519 {
 
         deinit { EVP_PKEY_free(key) }
 
-        /// The signature of a message.
         /// - Throws: `.outOfMemory`.
         func sign(_ message: [UInt8]) throws(StoreError) -> [UInt8] {
             try signature(of: message, by: key)

@@ -1,12 +1,11 @@
 import CXXHash
 
-/// The XXH3-128 of an object's bytes (xxHash 0.8): finds bit-rot at memory speed.
+/// The XXH3-128 of an object's bytes (xxHash 0.8), which detects bit rot at memory speed.
 ///
-/// A fingerprint is never an address: whoever chooses content can make two files share one.
+/// A fingerprint is never an address: content can be chosen so that two files share one.
 package struct Fingerprint: Hashable, Sendable {
     /// The high half, in the canonical (big-endian) order of xxHash.
     package let high: UInt64
-    /// The low half.
     package let low: UInt64
 
     package init(high: UInt64, low: UInt64) {
@@ -21,15 +20,12 @@ package struct Fingerprint: Hashable, Sendable {
         low = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
     }
 
-    /// Calls `body` with the 16 bytes in canonical order.
     package func withBytes<R>(_ body: (UnsafeRawBufferPointer) -> R) -> R {
         withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { body($0) }
     }
 }
 
-/// A running fingerprint, reusable for any number of objects.
-///
-/// One per worker.
+/// A running fingerprint, reusable for any number of objects; one per worker.
 package struct Fingerprinter: ~Copyable {
     private let state: OpaquePointer
 
@@ -41,19 +37,16 @@ package struct Fingerprinter: ~Copyable {
         XXH3_128bits_reset(state)
     }
 
-    /// Adds bytes.
     package mutating func update(_ bytes: UnsafeRawBufferPointer) {
         XXH3_128bits_update(state, bytes.baseAddress, bytes.count)
     }
 
-    /// Returns the fingerprint and begins the next one.
     package mutating func finish() -> Fingerprint {
         let hash = XXH3_128bits_digest(state)
         XXH3_128bits_reset(state)
         return Fingerprint(high: hash.high64, low: hash.low64)
     }
 
-    /// Returns the fingerprint of bytes that are all in memory.
     package static func fingerprint(_ bytes: UnsafeRawBufferPointer) -> Fingerprint {
         let hash = XXH3_128bits(bytes.baseAddress, bytes.count)
         return Fingerprint(high: hash.high64, low: hash.low64)

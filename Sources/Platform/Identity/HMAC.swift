@@ -1,9 +1,8 @@
 /// Keyed digests (RFC 2104) by SHA-256.
 package enum HMAC {
-    /// The bytes that SHA-256 takes at a time (FIPS 180-4, section 1).
+    /// The block size of SHA-256 (FIPS 180-4, section 1).
     private static let blockByteCount = 64
 
-    /// The 32 bytes for a message.
     package static func sha256(
         key: some Sequence<UInt8>, _ message: some Sequence<UInt8>
     ) throws(StoreError) -> [UInt8] {

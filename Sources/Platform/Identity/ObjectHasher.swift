@@ -1,11 +1,8 @@
-/// Computes the address and the fingerprint of an object in one pass over its bytes.
-///
-/// Not for use by two threads at once.
+/// Computes the address and the fingerprint of an object in one pass; used by one thread at a time.
 package struct ObjectHasher: ~Copyable {
     private var digester: Digester
     private var fingerprinter: Fingerprinter
 
-    /// Prepares a hasher.
     /// - Throws: `.unsupported` when libcrypto offers no SHA-256, `.outOfMemory`.
     package init() throws(StoreError) {
         // Both first: a noncopyable value must not be left half made when the second throws.
@@ -15,7 +12,6 @@ package struct ObjectHasher: ~Copyable {
         self.fingerprinter = fingerprinter
     }
 
-    /// Adds bytes of the object.
     package mutating func update(_ bytes: RawSpan) {
         bytes.withUnsafeBytes { update($0) }
     }
@@ -25,12 +21,10 @@ package struct ObjectHasher: ~Copyable {
         fingerprinter.update(bytes)
     }
 
-    /// Returns the address and the fingerprint, and begins the next object.
     package mutating func finish() -> (address: ObjectID, fingerprint: Fingerprint) {
         (digester.finish { ObjectID(unchecked: $0) }, fingerprinter.finish())
     }
 
-    /// Hashes one object whose bytes are all in memory, and begins the next.
     package mutating func hash(
         _ bytes: UnsafeRawBufferPointer
     ) -> (address: ObjectID, fingerprint: Fingerprint) {

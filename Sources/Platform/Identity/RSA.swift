@@ -2,22 +2,21 @@ import CCrypto
 
 /// RSASSA-PKCS1-v1_5 with SHA-256 (RFC 8017, section 8.2) by libcrypto: bytes in, bytes out.
 enum RSA {
-    /// The fewest bits of a modulus that sign: clients and their libraries refuse less (RFC 7518, section 3.3).
+    /// The fewest bits of a modulus that may sign: clients and their libraries refuse less (RFC 7518, section 3.3).
     static let bitCountMin = 2048
 
-    /// A private key in libcrypto's hands, which overwrites it in the end.
+    /// A private key held by libcrypto, which overwrites it when freed.
     ///
-    /// `@unchecked Sendable`: many threads may sign by a key that nobody changes (openssl-threads(7)).
+    /// `@unchecked Sendable`: many threads may sign with a key that does not change (openssl-threads(7)).
     final class PrivateKey: @unchecked Sendable {
         private let key: OpaquePointer
         let bitCount: Int
         /// The SubjectPublicKeyInfo (RFC 5280, section 4.1) in DER.
         let publicKey: [UInt8]
 
-        /// Reads a PrivateKeyInfo (PKCS #8) or an RSAPrivateKey (PKCS #1) in DER; `nil` if it is none of RSA, or damaged.
+        /// Reads an RSA PrivateKeyInfo (PKCS #8) or RSAPrivateKey (PKCS #1) in DER; `nil` for anything else.
         init?(der: UnsafeRawBufferPointer) {
-            // What libcrypto leaves in its list of errors would be taken for one of the next connection
-            // (SSL_get_error(3)).
+            // Errors left in libcrypto's list would be attributed to the next connection (SSL_get_error(3)).
             defer { ERR_clear_error() }
             let start = der.assumingMemoryBound(to: UInt8.self).baseAddress
             var position = start
@@ -44,7 +43,6 @@ enum RSA {
             try signature(of: message, by: key, EVP_sha256())
         }
 
-        /// Whether a signature of a message is that of the public half.
         func verifies(_ signature: [UInt8], of message: [UInt8]) -> Bool {
             isSignature(signature, of: message, by: key, EVP_sha256())
         }
@@ -52,7 +50,7 @@ enum RSA {
 }
 
 /// The signature of a message by a key of libcrypto's.
-/// - Parameter digest: what is made of the message first; nil for an algorithm that knows itself.
+/// - Parameter digest: hashes the message first; nil for an algorithm with a fixed digest.
 /// - Throws: `.outOfMemory`.
 func signature(
     of message: [UInt8], by key: OpaquePointer, _ digest: OpaquePointer? = nil
@@ -71,13 +69,11 @@ func signature(
     return signature
 }
 
-/// Whether a signature of a message is that of a key of libcrypto's.
 func isSignature(
     _ signature: [UInt8], of message: [UInt8], by key: OpaquePointer,
     _ digest: OpaquePointer? = nil
 ) -> Bool {
-    // What libcrypto leaves in its list of errors would be taken for one of the next connection
-    // (SSL_get_error(3)).
+    // Errors left in libcrypto's list would be attributed to the next connection (SSL_get_error(3)).
     defer { ERR_clear_error() }
     let context = EVP_MD_CTX_new()
     defer { EVP_MD_CTX_free(context) }

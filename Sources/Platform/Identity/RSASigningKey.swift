@@ -1,7 +1,7 @@
-/// A private RSA key that signs for the clients of other systems: RSASSA-PKCS1-v1_5 with SHA-256 (RFC 8017, section 8.2).
+/// A private RSA key that signs for other systems' clients: RSASSA-PKCS1-v1_5 with SHA-256 (RFC 8017, section 8.2).
 ///
-/// libcrypto has it, and overwrites it when the last copy of this value goes. It is never printed: a description of it is
-/// that of its public half. A signature of one message by one key is always the same.
+/// libcrypto holds it, and overwrites it when the last copy of this value goes. It is never printed: its description
+/// is that of its public half. A signature of one message by one key is always the same.
 package struct RSASigningKey: Sendable, CustomStringConvertible {
     private let key: RSA.PrivateKey
 
@@ -11,8 +11,8 @@ package struct RSASigningKey: Sendable, CustomStringConvertible {
     /// Reads a PEM file: PKCS #8, as `openssl genpkey -algorithm rsa` writes it, or PKCS #1 (`RSA PRIVATE KEY`).
     ///
     /// The caller overwrites the text.
-    /// - Throws: `.badKey` for what is no private key of RSA, for one with less than 2,048 bits, for one whose halves do not
-    ///   belong together; `.unsupported` for a key under a passphrase.
+    /// - Throws: `.badKey` for anything but a private RSA key, for one with less than 2,048 bits, and for one whose
+    ///   halves do not belong together; `.unsupported` for a key with a passphrase.
     package init(pem text: UnsafeRawBufferPointer) throws(StoreError) {
         guard let block = PEM.firstBlock(in: text) else {
             throw Self.refusal("there is no -----BEGIN \(Self.label)-----")
@@ -20,7 +20,7 @@ package struct RSASigningKey: Sendable, CustomStringConvertible {
         let body = text[block.body]
         switch block.label {
         case Self.label: break
-        // Files of that kind say in a field of their own whether they are under a passphrase (RFC 1421, section 4.6).
+        // Files of that kind say in a field of their own whether they have a passphrase (RFC 1421, section 4.6).
         case Self.oldLabel where !Self.isEncrypted(body): break
         case Self.oldLabel, "ENCRYPTED PRIVATE KEY":
             throw StoreError(
@@ -59,9 +59,8 @@ package struct RSASigningKey: Sendable, CustomStringConvertible {
     }
 
     /// Reads a PEM file, as ``SigningKey/init(file:_:)`` does: one that others can read is refused.
-    ///
-    /// - Throws: as ``init(pem:)``, with the file's name; `.permission` for a file that others can read; `.notFound`, what
-    ///   reading throws.
+    /// - Throws: as ``init(pem:)``, with the file's name; `.permission` for a file that others can read; `.notFound`,
+    ///   what reading throws.
     package init(
         file path: String, _ fileSystem: any FileSystem = POSIXFileSystem()
     ) throws(StoreError) {
@@ -70,19 +69,17 @@ package struct RSASigningKey: Sendable, CustomStringConvertible {
         }
     }
 
-    /// The public half: a SubjectPublicKeyInfo (RFC 5280, section 4.1) in DER, as `openssl pkey -pubout -outform der` has it.
+    /// The SubjectPublicKeyInfo (RFC 5280, section 4.1) in DER, as `openssl pkey -pubout -outform der` writes it.
     package var subjectPublicKeyInfo: [UInt8] { key.publicKey }
 
     /// The signature of a message, as long as the modulus: 256 bytes for 2,048 bits.
     /// - Throws: `.outOfMemory`.
     package func sign(_ message: [UInt8]) throws(StoreError) -> [UInt8] { try key.sign(message) }
 
-    /// Whether bytes are its signature of a message.
     package func verifies(_ signature: [UInt8], of message: [UInt8]) -> Bool {
         key.verifies(signature, of: message)
     }
 
-    /// The size of the modulus.
     package var description: String { "RSA key of \(key.bitCount) bits" }
 
     private static func refusal(_ problem: String) -> StoreError {

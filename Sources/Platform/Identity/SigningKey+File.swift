@@ -1,12 +1,12 @@
-// Private keys in files that nobody else can read.
+// Private keys in files that only their owner can read.
 
 extension SigningKey {
     /// Reads a PEM file.
     ///
-    /// A file of this user that others can read is refused, as ssh does it (ssh(1), "Permission"): whoever can read it
-    /// can sign. What is no private key is refused as such, whoever can read it.
-    /// - Throws: `.permission` for such a file; `.badKey`, `.unsupported` with the file's name; `.badKey` for the text
-    ///   of a key in place of a name; `.notFound`, what reading throws.
+    /// Refuses this user's file if others can read it and thus sign, as ssh does (ssh(1), "Permission"). A file
+    /// without a private key is refused for that reason, whoever can read it.
+    /// - Throws: `.permission` for a readable file; `.badKey`, `.unsupported` with the file's name; `.badKey` for the
+    ///   text of a key in place of a name; `.notFound`, what reading throws.
     package init(
         file path: String, _ fileSystem: any FileSystem = POSIXFileSystem()
     ) throws(StoreError) {
@@ -15,8 +15,7 @@ extension SigningKey {
         }
     }
 
-    /// Writes a PEM file of mode 0600, durably; never over one that is there.
-    ///
+    /// Writes a PEM file of mode 0600, durably; never over an existing file.
     /// - Throws: `.io` if something has that name; what writing throws: then there is no file.
     package func write(
         to path: String, _ fileSystem: any FileSystem = POSIXFileSystem()
@@ -28,8 +27,7 @@ extension SigningKey {
 }
 
 extension VerificationKey {
-    /// Writes a PEM file that everybody may read, durably; never over one that is there.
-    ///
+    /// Writes a PEM file that everyone may read, durably; never over an existing file.
     /// - Throws: as ``SigningKey/write(to:_:)``.
     package func write(
         to path: String, _ fileSystem: any FileSystem = POSIXFileSystem()
@@ -41,15 +39,14 @@ extension VerificationKey {
     }
 }
 
-/// Files of keys as text, and text that somebody has given in place of a file's name, as `"$(cat release.key)"` does.
+/// Key files as text, and key text given by mistake in place of a file's name, as `"$(cat release.key)"` does.
 enum KeyText {
-    /// What a PEM file begins its blocks with, and what stands in each private key of Ed25519 (RFC 8410) and of RSA
-    /// (RFC 5958) in base64.
+    /// Beginnings of PEM blocks, and base64 that each private key of Ed25519 (RFC 8410) and RSA (RFC 5958) contains.
     private static let marks = [
         "-----BEGIN", "-----END", "\n", "\r", "MC4CAQAwBQYDK2Vw", "NBgkqhkiG9w0BAQEFAASC",
     ]
 
-    /// Refuses text that is a key: messages would repeat it as a name, and logs keep messages.
+    /// Refuses a path that is the text of a key: messages would repeat it as a name, and logs keep messages.
     /// - Throws: `.badKey`, without the text.
     static func refuse(inPlaceOfFile path: String) throws(StoreError) {
         guard marks.contains(where: { path.contains($0) }) else { return }
@@ -59,8 +56,7 @@ enum KeyText {
                 + "the key: if it was a private one, replace it (castree trust rotate)")
     }
 
-    /// Opens a key's file.
-    /// - Throws: `.badKey` for the text of a key in place of it, and for a pipe or whatever else is no regular file.
+    /// - Throws: `.badKey` for the text of a key in place of a path, and for a pipe or anything but a regular file.
     static func open(
         _ path: String, _ fileSystem: any FileSystem
     ) throws(StoreError) -> Descriptor {
@@ -78,7 +74,6 @@ enum KeyText {
     }
 
     /// Calls `parse` with the text of a private key's file, and overwrites the text.
-    ///
     /// - Throws: as ``SigningKey/init(file:_:)``.
     static func readPrivate<Key>(
         _ path: String, _ fileSystem: any FileSystem,
@@ -127,7 +122,7 @@ private func writeNewFile(
         try fileSystem.renameNew(
             directory.raw, aside, to: directory.raw, fileSystem.fileName(in: path))
     } catch {
-        // Report the first error: a copy of a key must not stay, as far as that can be had.
+        // Report the first error: a copy of a key must not stay, as far as possible.
         try? fileSystem.removeIfPresent(directory.raw, aside)
         guard error.isExisting else { throw error }
         throw StoreError(
@@ -137,7 +132,7 @@ private func writeNewFile(
     do throws(StoreError) {
         try fileSystem.sync(directory.raw)
     } catch {
-        // Nobody has used it yet, and whoever is told that there is none must not find one.
+        // It is unused yet, and a caller that is told there is no key must not find one.
         let name = fileSystem.fileName(in: path)
         do throws(StoreError) {
             try fileSystem.removeIfPresent(directory.raw, name)

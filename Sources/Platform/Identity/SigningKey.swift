@@ -1,13 +1,12 @@
 /// A private Ed25519 key (RFC 8032).
 ///
-/// libcrypto has it, and overwrites it when the last copy of this value goes; what of it is read or written here is
-/// overwritten at once. It is never printed: a description of it is that of its public key.
+/// libcrypto holds it, and overwrites it when the last copy of this value goes; copies read or written here are
+/// overwritten at once. It is never printed: its description is that of its public key.
 package struct SigningKey: Sendable, CustomStringConvertible {
-    /// The public key that goes with it.
     package let verificationKey: VerificationKey
     private let key: Ed25519.PrivateKey
 
-    /// What stands before the seed in its PrivateKeyInfo (RFC 8410, section 7), as OpenSSL writes it.
+    /// The bytes before the seed in its PrivateKeyInfo (RFC 8410, section 7), as OpenSSL writes it.
     private static let prefix: [UInt8] = [
         0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04,
         0x20,
@@ -19,7 +18,6 @@ package struct SigningKey: Sendable, CustomStringConvertible {
         verificationKey = try VerificationKey(raw: key.publicKey)
     }
 
-    /// Draws a new key.
     /// - Throws: `.io` if the system has no random bytes; `.unsupported`.
     package static func generate() throws(StoreError) -> SigningKey {
         try withSecret(byteCount: Ed25519.keyByteCount) { (seed) throws(StoreError) in
@@ -28,10 +26,8 @@ package struct SigningKey: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Reads a PEM file, as `openssl genpkey -algorithm ed25519` writes it.
-    ///
-    /// The caller overwrites the text.
-    /// - Throws: `.badKey`; `.unsupported` for a key under a passphrase, or if libcrypto offers no Ed25519 here.
+    /// Reads a PEM file, as `openssl genpkey -algorithm ed25519` writes it; the caller overwrites the text.
+    /// - Throws: `.badKey`; `.unsupported` for a key with a passphrase, or if libcrypto offers no Ed25519 here.
     package init(pem text: UnsafeRawBufferPointer) throws(StoreError) {
         guard let block = PEM.firstBlock(in: text) else {
             throw Self.refusal("there is no -----BEGIN \(Self.label)-----")
@@ -95,7 +91,6 @@ package struct SigningKey: Sendable, CustomStringConvertible {
     /// - Throws: `.outOfMemory`.
     package func sign(_ message: [UInt8]) throws(StoreError) -> [UInt8] { try key.sign(message) }
 
-    /// The id of its public key.
     package var description: String { "key \(verificationKey.id)" }
 
     /// Memory for a secret, overwritten at the end.

@@ -1,16 +1,14 @@
-/// A public Ed25519 key (RFC 8032): tells whether the private one has signed something.
+/// A public Ed25519 key (RFC 8032), which verifies signatures.
 package struct VerificationKey: Sendable, Hashable {
-    /// The most bytes that a file with a key may have.
     static let fileByteCountMax = 16 * 1024
 
-    /// The 32 bytes of the key itself.
     private let bytes: [UInt8]
-    /// How pointers and messages name it: the first 8 bytes of the SHA-256 of its SubjectPublicKeyInfo.
+    /// The key's name in pointers and messages: the first 8 bytes of the SHA-256 of its SubjectPublicKeyInfo.
     ///
-    /// 16 lower-case hexadecimal digits. Two keys may have the same on purpose: it finds a key, and proves nothing.
+    /// 16 lower-case hexadecimal digits. Two keys can be made to share one: it finds a key, and proves nothing.
     package let id: String
 
-    /// What stands before the key in its SubjectPublicKeyInfo (RFC 8410, section 4).
+    /// The bytes before the key in its SubjectPublicKeyInfo (RFC 8410, section 4).
     private static let prefix: [UInt8] = [
         0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00,
     ]
@@ -68,23 +66,19 @@ package struct VerificationKey: Sendable, Hashable {
         try self.init(subjectPublicKeyInfo: Array(decoded.prefix(count)))
     }
 
-    /// Its SubjectPublicKeyInfo in DER.
     package var subjectPublicKeyInfo: [UInt8] { Self.prefix + bytes }
 
     /// The same in base64: the body of its PEM file, in one line.
     package var base64: String { Base64.string(subjectPublicKeyInfo) }
 
-    /// Its PEM file.
     package var pem: String {
         "-----BEGIN \(Self.label)-----\n\(base64)\n-----END \(Self.label)-----\n"
     }
 
-    /// Whether 64 bytes are the signature of a message by the private key.
     package func verifies(_ signature: [UInt8], of message: [UInt8]) -> Bool {
         Ed25519.verifies(signature, of: message, by: bytes)
     }
 
-    /// Whether a text is spelled like an ``id``.
     package static func isID(_ text: String) -> Bool {
         text.utf8.count == 16 && Hex.bytes(text) != nil
     }
@@ -99,7 +93,8 @@ package struct VerificationKey: Sendable, Hashable {
 
 extension VerificationKey {
     /// Reads a PEM file.
-    /// - Throws: `.badKey` with the file's name, or for the text of a key in place of it; `.notFound`, what reading throws.
+    /// - Throws: `.badKey` with the file's name, or for a key's text in place of it; `.notFound`, what reading
+    ///   throws.
     package init(
         file path: String, _ fileSystem: any FileSystem = POSIXFileSystem()
     ) throws(StoreError) {

@@ -6,23 +6,21 @@ import CSystem
     import Darwin
 #endif
 
-/// Who has a lock, as far as the kernel tells: for messages only.
+/// The holder of a lock, as far as the kernel tells; for messages only.
 ///
-/// Linux lists all locks in /proc/locks (proc(5)), by process and inode. If there is no /proc, or the
-/// holder lives in another container, nobody can be named.
+/// Linux lists all locks in /proc/locks (proc(5)), by process and inode. Without /proc, or if the holder is in
+/// another container, it is unknown.
 package struct LockHolder: Sendable, Hashable {
-    /// The process; `nil` if it cannot be told.
     package var process: Int32?
-    /// What it runs, if that can be told: a command of castree, or the name of a program.
+    /// Its castree command or program name, if known.
     package var name: String?
     /// Whether it is stopped (SIGSTOP, a debugger), and will not release the lock on its own.
     package var isStopped = false
-    /// Whether it has ended: something that it started still has the lock.
+    /// Whether it has ended, so that a program it started still has the lock.
     package var hasEnded = false
-    /// Whether it is this process.
     package var isThis = false
 
-    /// As a sentence names it: `process 4711 (add, stopped)`.
+    /// As in messages: `process 4711 (add, stopped)`.
     package var description: String {
         guard let process else { return "another process" }
         if isThis { return "another part of this process" }
@@ -33,16 +31,14 @@ package struct LockHolder: Sendable, Hashable {
 }
 
 extension LockHolder {
-    /// Nobody who can be named.
     package static var unknown: LockHolder { LockHolder() }
 
-    /// The process that has a lock on a file.
     package static func find(of file: FileStatus) -> LockHolder {
-        // The kernel lists locks in pieces, and passes one over if others come and go meanwhile: so look again.
+        // The kernel lists locks in pieces, and skips one if others come and go meanwhile: so look again.
         for _ in 0..<3 {
             let locks = text("/proc/locks", limit: 4 << 20)
             let found = processes(locking: file, in: locks).map { LockHolder($0) }
-            // Name the one that will not let go.
+            // Prefer the one that will not release the lock.
             if let holder = found.first(where: { $0.isStopped }) ?? found.first { return holder }
         }
         return .unknown
@@ -53,7 +49,7 @@ extension LockHolder {
         isThis = process == processIdentifier()
         let status = Self.text("/proc/\(process)/stat", limit: 4096)
         hasEnded = status.isEmpty
-        // The name stands in brackets and may hold any character, a bracket too.
+        // The name is in brackets and may hold any character, a bracket too.
         let state = status.split(separator: ")").last?.split(separator: " ").first
         isStopped = state == "T" || state == "t"
         name = Self.name(
@@ -61,8 +57,8 @@ extension LockHolder {
                 .split(separator: "\0").map(String.init))
     }
 
-    /// The processes that hold a lock on a file, by the text of /proc/locks:
-    /// `1: FLOCK  ADVISORY  WRITE 4711 fe:01:123456 0 EOF`; those that wait have an arrow.
+    /// The processes that hold a lock on a file, by the text of /proc/locks: `1: FLOCK  ADVISORY  WRITE 4711
+    /// fe:01:123456 0 EOF`; waiting ones have an arrow.
     static func processes(locking file: FileStatus, in locks: String) -> [Int32] {
         let major = (file.device >> 8) & 0xfff | (file.device >> 32) & ~0xfff
         let minor = file.device & 0xff | (file.device >> 12) & ~0xff
@@ -80,8 +76,8 @@ extension LockHolder {
         return found
     }
 
-    /// What a command line runs: for castree's programs the command, which is the first word that is
-    /// neither an option nor the value of one before it; for others the name.
+    /// The name for a command line: for castree's programs the command, which is the first word that is neither an
+    /// option nor the value of one before it; for others the program.
     ///
     /// Another user chooses these words, so they are made printable and short.
     static func name(of words: [String]) -> String? {
@@ -93,7 +89,7 @@ extension LockHolder {
             var isValue = false
             for (index, word) in words.enumerated().dropFirst() {
                 if !isValue, !word.hasPrefix("-") {
-                    // The first word of commands that have two says little.
+                    // The first word of a two-word command says little.
                     let isFirstOfTwo = ["key", "origin", "trust"].contains(word)
                     name = words[index...].prefix(isFirstOfTwo ? 2 : 1).joined(separator: " ")
                     break
@@ -109,7 +105,7 @@ extension LockHolder {
     static func text(_ path: String, limit: Int) -> String {
         #if canImport(Glibc)
             let system = POSIXFileSystem()
-            // Without it the holder has no name, and a message can do without one.
+            // Without it the holder has no name, which a message can do without.
             guard
                 let file = try? system.open(
                     POSIXFileSystem.workingDirectory, path, .readingFollowingLinks, mode: 0),

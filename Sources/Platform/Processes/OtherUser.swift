@@ -6,19 +6,19 @@ import CSystem
     import Darwin
 #endif
 
-/// Another user, whom root is for a few system calls of one thread.
+/// Another user, as whom root makes a few system calls on one thread.
 ///
-/// setfsuid(2) changes whose rights a thread has on files, and nothing else; the kernel takes the rights with
-/// which root passes over modes (capabilities(7)) away meanwhile. Signals and ptrace(2) still meet a process of
-/// root's. The other threads stay root. The groups of root go, too.
+/// setfsuid(2) changes only the rights of a thread on files; meanwhile the kernel removes the capabilities by which
+/// root bypasses modes (capabilities(7)). Signals and ptrace(2) still meet a process of root's. The other threads
+/// stay root. The groups of root go, too.
 package struct OtherUser: Sendable {
     private let user: UInt32
     private let group: UInt32
     private let ownGroup: UInt32
     private let ownGroups: [UInt32]
 
-    /// - Parameter group: that of the user's directory: what is made there gets it, if the user is in it.
-    /// - Returns: `nil` without the right to be somebody else.
+    /// - Parameter group: that of the user's directory: new files there get it, if the user is in it.
+    /// - Returns: `nil` without the right to change the user.
     package init?(_ user: UInt32, group: UInt32) {
         self.user = user
         self.group = groupOf(user, preferring: group)
@@ -32,13 +32,13 @@ package struct OtherUser: Sendable {
         guard isOther else { return nil }
     }
 
-    /// From here on, this thread has the user's rights on files.
+    /// Gives this thread the user's rights on files.
     package func begin() {
         // It worked before; a thread that stayed root could be led anywhere.
         precondition(castree_act_as(user, group, 0, nil) == 0, "unable to act for another user")
     }
 
-    /// From here on, this thread has root's rights again.
+    /// Gives this thread root's rights again.
     package func end() {
         // errno belongs to the call that was made as the user.
         let number = errno
@@ -53,7 +53,7 @@ package struct OtherUser: Sendable {
 private func groupOf(_ user: UInt32, preferring group: UInt32) -> UInt32 {
     let entry = databaseFields("/etc/passwd").first { $0.count > 3 && UInt32($0[2]) == user }
     guard let entry, let own = UInt32(entry[3]) else {
-        // Whom nobody knows is in nogroup.
+        // An unknown user is in nogroup.
         return group == 0 ? 65_534 : group
     }
     if group == own { return group }

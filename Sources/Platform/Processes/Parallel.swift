@@ -9,18 +9,16 @@ import Synchronization
 
 /// A few threads that pull chunks of work from one counter.
 ///
-/// Measured: half the time of one thread on two cores. A task per file would be 1.3 to 3 times
-/// slower, because here each worker keeps its own hasher and buffer.
+/// Measured: half the time of one thread on two cores. A task per file would be 1.3 to 3 times slower, because here
+/// each worker keeps its own hasher and buffer.
 package enum Parallel {
     /// As many workers as the machine has processors, at most eight.
     package static var workerCount: Int {
         min(max(Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))), 1), 8)
     }
 
-    /// Calls `body` once on each of `workers` threads with a counter to pull indices from, waits for
-    /// all, and throws the first error that any of them threw.
-    /// - Parameter first: work that only one thread can do; the calling thread does it before it
-    ///   pulls chunks, while the others already pull.
+    /// Calls `body` on each of `workers` threads with a counter to pull indices from; throws the first error of any.
+    /// - Parameter first: work for the calling thread to do before it pulls chunks, while the others already pull.
     package static func run(
         workers: Int, count: Int, chunk: Int = 16,
         first: () throws(StoreError) -> Void = { () throws(StoreError) in },
@@ -33,7 +31,7 @@ package enum Parallel {
             let job = Job {
                 do throws(StoreError) { try body(work.counter) } catch { work.fail(error) }
             }
-            // A thread that cannot be had (EAGAIN) only means fewer workers.
+            // A thread that cannot be created (EAGAIN) only means fewer workers.
             if let thread = thread(for: job) { threads.append(thread) }
         }
         do throws(StoreError) {
@@ -44,25 +42,23 @@ package enum Parallel {
         if let error = work.firstError { throw error }
     }
 
-    /// Lets this thread have little of a processor that others of the process want, for as long as it lives.
+    /// Lowers the priority of this thread below the others of the process, for as long as it lives.
     package static func giveWay() { castree_give_way() }
 
-    /// Calls `body` on a thread of its own, for work that blocks: threads of tasks must not block.
-    ///
-    /// If no thread can be had, calls it on this one.
+    /// Calls `body`, which may block, on a thread of its own; on this one if no thread can be created.
     package static func detach(_ body: @escaping @Sendable () -> Void) {
         if !start(body) { body() }
     }
 
-    /// Calls `body` on a thread of its own, which nobody waits for.
-    /// - Returns: `false` if the system has no thread to give; then `body` is not called.
+    /// Calls `body` on a detached thread.
+    /// - Returns: `false` if no thread can be created; then `body` is not called.
     package static func start(_ body: @escaping @Sendable () -> Void) -> Bool {
         guard let thread = thread(for: Job(body)) else { return false }
         pthread_detach(thread)
         return true
     }
 
-    /// Whether the system has so many threads to give at once, now.
+    /// Whether so many threads can be created at once, now.
     package static func canStart(_ count: Int) -> Bool {
         let gate = Gate()
         let running = gate.state.withLock { _ in
@@ -73,14 +69,11 @@ package enum Parallel {
         return running.count == count
     }
 
-    /// What threads wait at.
     private final class Gate: Sendable {
         let state = Mutex(())
     }
 
-    /// Calls `body` on a thread of its own while the caller goes on, who waits for it later.
-    ///
-    /// If no thread can be had, calls it on this one, before it returns.
+    /// Calls `body` on a thread of its own to be waited for later; on this one if no thread can be created.
     package static func begin(_ body: @escaping @Sendable () -> Void) -> Running {
         guard let thread = thread(for: Job(body)) else {
             body()
@@ -89,9 +82,7 @@ package enum Parallel {
         return Running(thread)
     }
 
-    /// Work that somebody waits for.
-    ///
-    /// Belongs to one thread.
+    /// Work to wait for; belongs to one thread.
     package final class Running {
         private var thread: pthread_t?
 
@@ -99,7 +90,6 @@ package enum Parallel {
 
         deinit { wait() }
 
-        /// Returns when the work has ended.
         package func wait() {
             guard let thread = thread.take() else { return }
             pthread_join(thread, nil)

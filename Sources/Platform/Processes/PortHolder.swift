@@ -1,8 +1,8 @@
 extension LockHolder {
-    /// The process that listens on a TCP port of this machine; `nil` if it cannot be told.
+    /// The process that listens on a TCP port of this machine; `nil` if unknown.
     ///
-    /// Linux lists sockets by inode in /proc/net/tcp (proc_pid_net(5)), and each process's in /proc/PID/fd, which only its
-    /// user and root may read.
+    /// Linux lists sockets by inode in /proc/net/tcp (proc_pid_net(5)), and each process's in /proc/PID/fd, which
+    /// only its user and root may read.
     package static func listening(on port: UInt16) -> LockHolder? {
         let sockets = ["tcp", "tcp6"].flatMap {
             Self.sockets(listeningOn: port, in: text("/proc/net/\($0)", limit: 4 << 20))
@@ -11,7 +11,6 @@ extension LockHolder {
         return process(holding: Set(sockets.map { "socket:[\($0)]" })).map { LockHolder($0) }
     }
 
-    /// A process that has one of these open.
     private static func process(holding links: Set<String>) -> Int32? {
         for name in names("/proc") {
             guard let process = Int32(name) else { continue }
@@ -24,7 +23,7 @@ extension LockHolder {
         return nil
     }
 
-    // What cannot be read, another user's process or a system without /proc, is not named.
+    // Another user's process, or one on a system without /proc, is not named.
 
     private static func names(_ directory: String) -> [String] {
         let system = POSIXFileSystem()
@@ -42,8 +41,8 @@ extension LockHolder {
         (try? POSIXFileSystem().symbolicLink(POSIXFileSystem.workingDirectory, link)) ?? nil
     }
 
-    /// The inodes of listening sockets, by a text of /proc/net:
-    /// `0: 0100007F:1F90 00000000:0000 0A … 1000 0 <inode> …`, addresses and ports in hexadecimal digits.
+    /// The inodes of listening sockets, by a text of /proc/net: `0: 0100007F:1F90 00000000:0000 0A … 1000 0 <inode>
+    /// …`, addresses and ports in hexadecimal digits.
     static func sockets(listeningOn port: UInt16, in table: String) -> [String] {
         table.split(separator: "\n").compactMap { line in
             let fields = line.split(separator: " ")

@@ -3,9 +3,7 @@
 #endif
 
 extension FileSystem {
-    /// A name for the time since the system started; `nil` if the system has none.
-    ///
-    /// On Linux the boot id of random(4), on Apple's systems the boot session.
+    /// Identifies the current boot: the boot id of random(4), or Apple's boot session; `nil` if the system has none.
     package func systemBoot() throws(StoreError) -> String? {
         #if canImport(Darwin)
             var bytes = [UInt8](repeating: 0, count: 64)

@@ -6,7 +6,7 @@
 
 /// A value that threads change and wait for.
 ///
-/// `@unchecked Sendable`: what the pointers lead to is of POSIX, made for many threads; the value is guarded by it.
+/// `@unchecked Sendable`: the pointers lead to POSIX objects made for many threads, which guard the value.
 private final class Monitor<Value>: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -25,7 +25,7 @@ private final class Monitor<Value>: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Changes the value, and wakes one that waits, or all if the change says so.
+    /// Changes the value and wakes one waiting thread, or all if the change returns `true`.
     func change(_ change: (inout Value) -> Bool) {
         pthread_mutex_lock(mutex)
         let isForAll = change(&value)
@@ -33,7 +33,7 @@ private final class Monitor<Value>: @unchecked Sendable {
         if isForAll { pthread_cond_broadcast(condition) } else { pthread_cond_signal(condition) }
     }
 
-    /// Waits until the value is as wanted, and changes it before anybody else does.
+    /// Waits until the value is as wanted, and changes it before any other thread does.
     func wait(until isReady: (Value) -> Bool, _ change: (inout Value) -> Void) {
         pthread_mutex_lock(mutex)
         while !isReady(value) { pthread_cond_wait(condition, mutex) }
@@ -56,23 +56,21 @@ package final class ThreadBell: Sendable {
         }
     }
 
-    /// Returns after the next ring, or at once if one has come since the last wait.
+    /// Returns after the next ring, or at once if it rang since the last wait.
     package func wait() { hasRung.wait(until: { $0 }) { $0 = false } }
 }
 
-/// Lets so many threads pass at once; the others wait.
+/// Lets a limited number of threads pass at once; the others wait.
 package final class ThreadGate: Sendable {
     private let state: Monitor<(limit: Int, insideCount: Int)>
 
-    /// A gate for so many.
     package init(limit: Int) { state = Monitor((max(limit, 1), 0)) }
 
-    /// Waits until there is room, then goes in.
     package func enter() {
         state.wait(until: { $0.insideCount < $0.limit }) { $0.insideCount += 1 }
     }
 
-    /// Goes out, and lets as many in from now on.
+    /// Leaves, and sets a new limit.
     package func leave(limit: Int) {
         state.change { state in
             defer { state.limit = max(limit, 1) }

@@ -4,10 +4,8 @@
     import Darwin
 #endif
 
-/// The user whose rights this process has.
 package func effectiveUser() -> UInt32 { geteuid() }
 
-/// A user as messages name one: `user app (uid 5001)`.
 package func userDescription(_ user: UInt32) -> String {
     userName(user).map { "user \($0) (uid \(user))" } ?? "uid \(user)"
 }
@@ -20,9 +18,9 @@ package func userName(_ user: UInt32) -> String? {
         .map { printable($0[0]) }
 }
 
-/// The lines of passwd(5) or group(5), by their fields; none if the file cannot be read.
+/// A user's name in passwd(5), or `nil`; getpwuid(3) loads libraries that a static program does not have.
 func databaseFields(_ path: String) -> [[String]] {
-    // Without it a message names the user by number, and nobody is in any group.
+    // Without it a message names the user by number, and groups have no members.
     let bytes = try? POSIXFileSystem().contents(
         POSIXFileSystem.workingDirectory, path, limit: 1 << 20)
     return String(decoding: bytes ?? [], as: UTF8.self).split(separator: "\n").map { line in

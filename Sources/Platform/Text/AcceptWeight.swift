@@ -1,5 +1,6 @@
-/// The weight in `q=0.5`, in thousandths: at most three digits after the point, and not above 1 (RFC 9110, section
-/// 12.4.2); `nil` if it is malformed.
+/// The weight in `q=0.5`, in thousandths; `nil` if it is malformed.
+///
+/// It has at most three digits after the point, and is not above 1 (RFC 9110, section 12.4.2).
 package func acceptWeight(_ text: some Collection<UInt8>) -> Int? {
     let digits = Array(text)
     guard (1...5).contains(digits.count), digits[0] == 48 || digits[0] == 49,

@@ -1,6 +1,5 @@
 /// Base64 with padding (RFC 4648, section 4).
 package enum Base64 {
-    /// The text for bytes.
     package static func string(_ bytes: [UInt8]) -> String {
         var result: [UInt8] = []
         result.reserveCapacity((bytes.count + 2) / 3 * 4)
@@ -18,7 +17,7 @@ package enum Base64 {
         return String(decoding: result, as: UTF8.self)
     }
 
-    /// The text for bytes where `+`, `/` and padding would mean something: in URLs, in JWTs (RFC 4648, section 5).
+    /// The URL-safe form without padding, for URLs and JWTs (RFC 4648, section 5).
     package static func urlString(_ bytes: [UInt8]) -> String {
         let digits: [UInt8] = string(bytes).utf8.compactMap { digit in
             switch digit {
@@ -31,8 +30,8 @@ package enum Base64 {
         return String(decoding: digits, as: UTF8.self)
     }
 
-    /// The bytes that a text spells; nil for another alphabet, missing padding, or bits after the
-    /// last byte that are not zero (section 3.5): one spelling for each digest.
+    /// Decodes a text; nil for another alphabet, missing padding, or bits after the last byte that are not zero
+    /// (section 3.5), so that each digest has one spelling.
     package static func bytes(_ text: String) -> [UInt8]? {
         let digits = Array(text.utf8)
         guard digits.count % 4 == 0 else { return nil }
@@ -65,7 +64,6 @@ package enum Base64 {
     static let alphabet = Array(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
-    /// The six bits that a digit stands for.
     static func value(_ digit: UInt8) -> UInt8? {
         switch digit {
         case 65...90: digit - 65

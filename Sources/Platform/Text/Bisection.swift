@@ -1,6 +1,5 @@
 extension RandomAccessCollection where Index == Int {
-    /// The position of the first element that does not come before what is looked for; the end if all do.
-    ///
+    /// The position of the first element for which `isBefore` is false; the end if there is none.
     /// - Parameter isBefore: true for the elements up to some position, false from there on.
     package func firstPosition(unless isBefore: (Element) -> Bool) -> Int {
         var (low, high) = (startIndex, endIndex)

@@ -1,11 +1,9 @@
-/// Returns a text without the names and passwords that the addresses in it may carry: what is printed or noted ends up in
-/// logs and in questions to strangers.
+/// Removes names and passwords from the addresses in a text, because printed text ends up in logs and questions.
 ///
-/// Removed is what stands before the `@` of an authority (RFC 3986, section 3.2.1), whatever comes before its `//`:
-/// a person may have left out a colon or the scheme. Without a `//`, what stands between a colon and an `@` is removed,
-/// as in `user:secret@host`. A password may have what nobody has encoded. In doubt it removes too much.
-///
-/// - Parameter mark: what is put in place of a name and a password, before the `@`; `nil` removes the `@`, too.
+/// Removes what precedes the `@` of an authority (RFC 3986, section 3.2.1), whatever comes before its `//`, since a
+/// person may have left out a colon or the scheme. Without a `//`, removes what is between a colon and an `@`, as in
+/// `user:secret@host`. A password may contain unencoded characters. In doubt it removes too much.
+/// - Parameter mark: replaces a name and a password before the `@`; `nil` removes the `@`, too.
 package func withoutCredentials(_ text: String, mark: String?) -> String {
     guard text.utf8.contains(atSign) else { return text }
     var result: [UInt8] = []
@@ -20,14 +18,13 @@ package func withoutCredentials(_ text: String, mark: String?) -> String {
     return String(decoding: result, as: UTF8.self)
 }
 
-/// Blanks, quotation marks and angle brackets end an address in running text (RFC 3986, appendix C).
 func endsWord(_ byte: UInt8) -> Bool {
     byte <= 0x20 || [0x22, 0x3C, 0x3E].contains(byte)
 }
 
 /// Removes names and passwords that a blank, a quotation mark, `<`, `>`, `?` or `#` would cut in two.
 ///
-/// What begins with a port, or nothing, and has one of the first four is none, nor what begins with an IPv6 address.
+/// A text that begins with a port or nothing before one of the first four, or with an IPv6 address, is not one.
 private func withoutUnencodedSecrets(_ text: [UInt8], _ mark: String?) -> [UInt8] {
     var (result, rest) = ([UInt8](), text[...])
     while let slashes = rest.firstRange(of: [slash, slash]) {
@@ -50,7 +47,7 @@ private func withoutUnencodedSecrets(_ text: [UInt8], _ mark: String?) -> [UInt8
     return result + rest
 }
 
-/// What may be the authority that a text begins with: it ends at a slash, unless that is of a password.
+/// The possible authority at the start of a text: it ends at a slash, unless that belongs to a password.
 private func authority(of text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
     let line = text.prefix { $0 != 0x0A }
     let run = line.prefix { $0 != slash }
@@ -99,9 +96,9 @@ private func isOfAuthority(_ byte: UInt8) -> Bool { byte != slash && !endsPath(b
 
 private func endsPath(_ byte: UInt8) -> Bool { byte == 0x3F || byte == 0x23 }
 
-/// The `@` that ends the secret which a text begins with; `nil` if it begins with none.
+/// The `@` that ends the secret at the start of a text; `nil` if there is none.
 ///
-/// A password may have a slash that nobody has encoded. Then what stands for the port is no number.
+/// A password may contain an unencoded slash; what looks like the port is then not a number.
 private func endOfSecret(_ text: ArraySlice<UInt8>, _ port: ArraySlice<UInt8>) -> Int? {
     if let sign = text.prefix(while: isOfAuthority).lastIndex(of: atSign) { return sign }
     if port.allSatisfy({ (0x30...0x39).contains($0) }) { return nil }

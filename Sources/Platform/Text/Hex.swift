@@ -1,6 +1,5 @@
 /// Lower-case hexadecimal, the one spelling of digests in castree.
 package enum Hex {
-    /// Returns `bytes` as lower-case hexadecimal digits.
     package static func string(_ bytes: some Collection<UInt8>) -> String {
         String(unsafeUninitializedCapacity: bytes.count * 2) { target in
             var position = 0
@@ -13,8 +12,7 @@ package enum Hex {
         }
     }
 
-    /// Returns the bytes that `text` spells, or `nil` unless it is an even number of lower-case
-    /// hexadecimal digits.
+    /// Decodes a text; `nil` unless it is an even number of lower-case hexadecimal digits.
     package static func bytes(_ text: String) -> [UInt8]? {
         let digits = Array(text.utf8)
         guard digits.count % 2 == 0 else { return nil }
@@ -47,7 +45,7 @@ package enum Hex {
 
     private static let ones: UInt64 = 0x0101_0101_0101_0101
 
-    /// The 32 bits that eight digits spell; all eight are looked at in one word.
+    /// Decodes eight digits in one word.
     @inline(__always)
     private static func half(_ digits: UInt64) -> UInt64? {
         let digits = UInt64(bigEndian: digits)
@@ -60,7 +58,6 @@ package enum Hex {
         return (value | value >> 16) & 0xffff_ffff
     }
 
-    /// The eight digits of 32 bits, one in each byte.
     @inline(__always)
     private static func characters(_ value: UInt64) -> UInt64 {
         var value = (value | value << 16) & 0x0000_ffff_0000_ffff
@@ -69,20 +66,18 @@ package enum Hex {
         return spelling(value)
     }
 
-    /// The digits of the nibbles in eight bytes.
     @inline(__always)
     private static func spelling(_ nibbles: UInt64) -> UInt64 {
         let isLetter = ((nibbles &+ ones &* 6) >> 4) & ones
         return nibbles &+ ones &* 48 &+ isLetter &* 39
     }
 
-    /// The digit for a value below 16.
+    /// - Parameter nibble: below 16.
     @inline(__always)
     package static func digit(_ nibble: UInt8) -> UInt8 {
         nibble < 10 ? nibble + 48 : nibble + 87
     }
 
-    /// The value of a lower-case digit, or `nil`.
     @inline(__always)
     package static func value(of character: UInt8) -> UInt8? {
         switch character {
@@ -92,7 +87,6 @@ package enum Hex {
         }
     }
 
-    /// The value of a digit of either case, or `nil`.
     @inline(__always)
     package static func value(ofEitherCase character: UInt8) -> UInt8? {
         switch character {

@@ -1,22 +1,20 @@
-/// What a file's name says about its content: the types of the IANA registry that the web uses.
+/// The media type of a file, by its name: the types of the IANA registry that the web uses.
 package struct MediaType: Sendable, Equatable {
-    /// What kind of request a missing file of this type was for.
+    /// The kind of request that a missing file of this type was for.
     package enum Use: Sendable { case page, asset }
 
-    /// The type without parameters.
     package let name: String
     /// Whether it is text, which is UTF-8 here.
     package let isText: Bool
     package let use: Use
 
-    /// Whether it is an archive, or compressed: a file that somebody wants as it is.
+    /// Whether it is an archive or compressed, and so is wanted as it is.
     package var isArchive: Bool { Self.archives.contains { $0.0 == name } }
 
     /// The type when nothing is known; with `nosniff`, a browser guesses nothing from it.
     package static let unknown = MediaType(
         name: "application/octet-stream", isText: false, use: .asset)
 
-    /// The value of Content-Type.
     package func contentType(withCharset: Bool) -> String {
         isText && withCharset ? name + "; charset=utf-8" : name
     }
@@ -100,7 +98,7 @@ package struct MediaType: Sendable, Equatable {
         ("application/wasm", "wasm"), ("application/pdf", "pdf"), ("application/rtf", "rtf"),
         ("application/vnd.ms-fontobject", "eot"),
         ("application/vnd.apple.mpegurl", "m3u8"), ("application/dash+xml", "mpd"),
-        // What engines load as it is; Unity's are compressed by the build.
+        // Files that engines load as they are; Unity's are compressed by the build.
         ("application/octet-stream", "data mem"),
         ("image/png", "png"), ("image/apng", "apng"), ("image/jpeg", "jpg jpeg jfif"),
         ("image/gif", "gif"), ("image/webp", "webp"), ("image/avif", "avif"),

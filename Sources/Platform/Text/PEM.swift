@@ -1,10 +1,9 @@
-/// The text in which keys are kept (RFC 7468): base64 between a line that begins it and one that ends it.
+/// The textual form of keys (RFC 7468): base64 between a line that begins it and one that ends it.
 ///
 /// Works on memory that the caller overwrites, since it may be a private key.
 enum PEM {
-    /// What stands between the two lines.
     struct Block {
-        /// What the lines say it is: `PUBLIC KEY`.
+        /// The type in the two lines, such as `PUBLIC KEY`.
         let label: String
         let body: Range<Int>
     }
@@ -12,9 +11,7 @@ enum PEM {
     private static let begin = Array("-----BEGIN ".utf8)
     private static let dashes = Array("-----".utf8)
 
-    /// The first block; `nil` if there is none.
-    ///
-    /// What stands before it is for people (section 2).
+    /// The first block; `nil` if there is none (text before it is for people, section 2).
     static func firstBlock(in text: UnsafeRawBufferPointer) -> Block? {
         var start: Int?
         var label: [UInt8] = []
@@ -42,7 +39,7 @@ enum PEM {
     }
 
     /// Writes the bytes of a block to a target.
-    /// - Returns: how many there are; `nil` for what is not base64, or more than fit.
+    /// - Returns: how many there are; `nil` for invalid base64, or more bytes than fit.
     static func decode(
         _ body: Slice<UnsafeRawBufferPointer>, into target: UnsafeMutableRawBufferPointer
     ) -> Int? {

@@ -1,6 +1,6 @@
 /// Percent-encoding of URL paths (RFC 3986, section 2.1).
 package enum PercentEncoding {
-    /// A file's name or path as a URL path: a `%` in it is a character like any other.
+    /// A file's name or path as a URL path; a `%` in it is encoded like other characters.
     package static func name(_ raw: String) -> String { encoded(raw, inPaths) }
 
     /// A URL path, encoded by its author or not: escapes in it stay.
@@ -10,24 +10,22 @@ package enum PercentEncoding {
         encoded(written, inPaths, keepingEscapes: true)
     }
 
-    /// A whole URL with query; encodes only what cannot stand in one.
+    /// A whole URL with query; encodes only what cannot be in one.
     package static func url(_ written: String) -> String {
         encoded(written, "~!$&'()*+,;=:@/?#[]", keepingEscapes: true)
     }
 
-    /// A path of any bytes as a URL path: each stands for itself.
+    /// A path of any bytes as a URL path, each byte standing for itself.
     package static func path(of bytes: [UInt8]) -> String {
         String(decoding: encoded(bytes, inPaths), as: UTF8.self)
     }
 
-    /// Text with everything encoded but unreserved characters (RFC 3986, section 2.3) and, if wanted, slashes.
-    ///
-    /// The one form that signatures of requests are computed over.
+    /// Encodes all but unreserved characters (RFC 3986, section 2.3) and, optionally, slashes, for signed requests.
     package static func unreserved(_ text: String, keepingSlashes: Bool = false) -> String {
         encoded(text, keepingSlashes ? "~/" : "~")
     }
 
-    /// The bytes that text stands for; nil if a `%` begins no escape.
+    /// Decodes a text; nil if a `%` begins no escape.
     package static func decoded(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var result: [UInt8] = []
         var bytes = text.makeIterator()
@@ -46,7 +44,7 @@ package enum PercentEncoding {
 
     private static let percent = UInt8(ascii: "%")
 
-    /// RFC 3986, section 3.3: what a path may hold as itself, and the slash; letters, digits and `-._` besides.
+    /// RFC 3986, section 3.3: the characters allowed in a path, and the slash, besides letters, digits and `-._`.
     private static let inPaths: StaticString = "~!$&'()*+,;=:@/"
 
     private static func encoded(

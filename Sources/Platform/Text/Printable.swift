@@ -1,10 +1,9 @@
-/// Returns `text` with control characters, bidirectional overrides and backslashes escaped, so that
-/// a name from a network cannot rewrite a terminal or hide in a message, and cut, so that it cannot fill one.
-///
-/// - Parameter byteCountMax: the most bytes that stay, but for those of the last character and of the dots; for what
-///   programs read, as logs and the paths of findings, `.max`.
+/// Escapes control characters, bidirectional overrides and backslashes, and truncates long text, so that a name from
+/// a network can neither rewrite a terminal, nor hide in a message, nor fill one.
+/// - Parameter byteCountMax: the most bytes to keep, not counting the rest of the last character and the dots; `.max`
+///   for what programs read, such as logs and the paths of findings.
 package func printable(_ text: String, _ byteCountMax: Int = 1024) -> String {
-    // A cut must not part a secret from what shows that it is one.
+    // A cut must not separate a secret from what marks it as one.
     let text =
         text.utf8.count > byteCountMax
         ? withoutSecrets(text, mark: "…", ofAddressesOnly: true) : text

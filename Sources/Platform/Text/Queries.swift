@@ -1,9 +1,8 @@
-/// Returns a text without the values of queries, which may be tokens and signatures, nor fragments, which may be, too.
+/// Replaces the values of queries, and fragments, by `*` in every word of a text, because they may be secrets.
 ///
-/// In every word, replaces them with `*`; names stay. What closes a quotation or a sentence after an address stays, too.
-///
-/// - Parameter ofAddressesOnly: only in words with a `//` before the query; file names may have a question mark. A
-///   fragment counts in such words alone, and behind a query.
+/// Names stay, and so does what closes a quotation or a sentence after an address.
+/// - Parameter ofAddressesOnly: only in words with a `//` before the query, since file names may have a question
+///   mark. A fragment counts only in such words, and after a query.
 package func withoutQueries(_ text: String, ofAddressesOnly: Bool) -> String {
     guard text.utf8.contains(where: { $0 == questionMark || $0 == numberSign }) else { return text }
     var result: [UInt8] = []

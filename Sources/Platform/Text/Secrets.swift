@@ -1,8 +1,7 @@
-/// Returns a text without the secrets that the addresses in it may carry: names and passwords, values of queries, fragments.
+/// Removes the secrets in the addresses of a text: names and passwords, values of queries, fragments.
 ///
-/// An address may be spelled with characters that look like those of its syntax, or with `%40`: browsers and keyboards
-/// write such. Where it hides a secret then, it is shown with what it stands for.
-///
+/// An address may be spelled with look-alikes of its syntax characters, or with `%40`, as browsers and keyboards
+/// write. If it hides a secret that way, it is shown in plain spelling.
 /// - Parameters:
 ///   - mark: as for ``withoutCredentials(_:mark:)``.
 ///   - ofAddressesOnly: as for ``withoutQueries(_:ofAddressesOnly:)``.
@@ -13,7 +12,7 @@ package func withoutSecrets(_ text: String, mark: String?, ofAddressesOnly: Bool
     return shown == plain ? text : shown
 }
 
-/// The text with the ASCII characters that others look like (of those that NFKC changes, and slashes).
+/// Replaces characters that look like ASCII ones (those that NFKC changes, and slashes) by these.
 private func plainlySpelled(_ text: String) -> String {
     var plain = ""
     for scalar in text.unicodeScalars {
@@ -29,8 +28,8 @@ private func plainlySpelled(_ text: String) -> String {
     return plain.replacing("%40", with: "@")
 }
 
-/// A text of somebody else's without secrets that it may repeat, nor parts of them, however they are spelled: also in
-/// other case, and with percent signs (RFC 3986, section 2.1), even several times over.
+/// Hides secrets, and parts of them, in a text from outside that may repeat them, in any spelling: also in other
+/// case, and percent-encoded (RFC 3986, section 2.1), even several times over.
 package func hiding(_ secrets: [String], in text: String) -> String {
     let spelled = SpelledBytes(text)
     var isSecret = Array(repeating: false, count: spelled.plain.count)
@@ -39,7 +38,7 @@ package func hiding(_ secrets: [String], in text: String) -> String {
         let (plain, length) = (SpelledBytes(secret).plain, 12)
         spelled.find([plain[...]], among: spelled.plain, &isSecret)
         guard plain.count > length else { continue }
-        // Whoever repeats it may cut it.
+        // A repeated secret may be truncated.
         let lower = plain.map(SpelledBytes.lowercased)
         let parts = Set((0...lower.count - length).map { lower[$0..<$0 + length] })
         spelled.find(parts, among: spelled.plain.map(SpelledBytes.lowercased), &isSecret)
@@ -56,12 +55,11 @@ package func hiding(_ secrets: [String], in text: String) -> String {
     return String(decoding: shown, as: UTF8.self)
 }
 
-/// A text's bytes, and what they stand for where they are percent-encoded.
+/// A text's bytes with percent-encoded ones decoded.
 private struct SpelledBytes {
     let text: [UInt8]
-    /// What stands there.
     private(set) var plain: [UInt8] = []
-    /// Where each of ``plain`` begins in the text; last, the text's end.
+    /// Where each of ``plain`` begins in the text, followed by the text's end.
     private(set) var starts: [Int] = [0]
 
     init(_ string: String) {
@@ -81,7 +79,7 @@ private struct SpelledBytes {
         return high << 4 | low
     }
 
-    /// Marks where any of some words of one length stands.
+    /// Marks the occurrences of words that have the same length.
     func find(_ words: Set<ArraySlice<UInt8>>, among bytes: [UInt8], _ isFound: inout [Bool]) {
         guard let length = words.first?.count, length > 0, bytes.count >= length else { return }
         for start in 0...bytes.count - length where words.contains(bytes[start..<start + length]) {

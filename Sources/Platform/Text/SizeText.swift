@@ -1,4 +1,4 @@
-/// Returns a count of bytes as people read it, in binary units with one decimal: "12.3 MiB".
+/// A byte count for people, in binary units with one decimal: "12.3 MiB".
 package func sizeText(_ byteCount: some BinaryInteger) -> String {
     let sign = byteCount < 0 ? "-" : ""
     let magnitude = UInt64(clamping: byteCount.magnitude)

@@ -1,11 +1,9 @@
 /// How long to wait before another attempt.
 ///
-/// The waits grow exponentially and are drawn evenly between zero and their limit ("full jitter"):
-/// many clients that lose a server do not all return at once.
+/// Waits are drawn evenly between zero and an exponentially growing limit ("full jitter"), to spread many clients.
 package struct Backoff: Sendable, Hashable {
     /// The limit of the first wait; it doubles for each following wait.
     package var firstDelay: Duration
-    /// The limit of any wait.
     package var delayMax: Duration
     /// The longest wait that a server's `Retry-After` can impose.
     package var retryAfterMax: Duration
@@ -20,11 +18,9 @@ package struct Backoff: Sendable, Hashable {
     }
 
     /// Draws a wait.
-    ///
     /// - Parameters:
-    ///   - failureCount: failures in a row, with this one; 0 and 1 give the first wait.
-    ///   - retryAfter: what the server asked for; the wait is no shorter, up to ``retryAfterMax``.
-    ///   - generator: a seeded one draws the same each time.
+    ///   - failureCount: consecutive failures, with this one; 0 and 1 give the first wait.
+    ///   - retryAfter: the server's request; the wait is no shorter, up to ``retryAfterMax``.
     package func delay(
         failureCount: Int, retryAfter: Duration? = nil,
         using generator: inout some RandomNumberGenerator
@@ -34,7 +30,7 @@ package struct Backoff: Sendable, Hashable {
         let jitter = Duration.milliseconds(
             Int64.random(in: 0...max(limit.milliseconds, 0), using: &generator))
         guard let retryAfter else { return jitter }
-        // Clients that were told the same moment must not all come at once.
+        // Clients that were given the same time must not all return at once.
         return min(max(retryAfter, .zero), retryAfterMax) + min(jitter, firstDelay)
     }
 }

@@ -1,17 +1,13 @@
 /// Times as ISO 8601 spells them for machines (RFC 3339, section 5.6).
 package enum CalendarTime {
     /// Seconds since 1970 of `2015-05-25T10:00:00Z` or `…+02:00`; fractions are dropped.
-    ///
-    /// - Returns: nil for another spelling, or a day or time that does not exist. A leap second counts
-    ///   as the second before it.
+    /// - Returns: nil for anything else. A leap second counts as the second before it.
     package static func seconds(_ text: String) -> Int64? {
         var reader = DateReader(bytes: Array(text.utf8.prefix(64)))
         return reader.calendarTime()
     }
 
-    /// A date and a time without a zone, `2025-11-21T13:07:45`.
-    ///
-    /// Years beyond four digits carry a sign, as ISO 8601 demands of them.
+    /// A date and a time without a zone, `2025-11-21T13:07:45`; longer years have a sign, as ISO 8601 requires.
     /// - Parameter seconds: since 1970 where the clock shows it.
     package static func text(_ seconds: Int64) -> String {
         let (_, date, clock) = CivilDate.moment(seconds)
@@ -19,7 +15,6 @@ package enum CalendarTime {
     }
 }
 
-/// Returns a number from 0 to 99 with a leading zero where it has one digit.
 package func twoDigits(_ number: some BinaryInteger) -> String {
     number < 10 ? "0\(number)" : "\(number)"
 }

@@ -1,4 +1,4 @@
-/// A day of the Gregorian calendar, even before it was introduced.
+/// A day of the Gregorian calendar, extended to before its introduction.
 package struct CivilDate: Sendable, Hashable {
     package let year: Int64
     /// From 1.
@@ -6,11 +6,11 @@ package struct CivilDate: Sendable, Hashable {
     /// From 1.
     package let day: Int64
 
-    /// The day that is so many days after 1970-01-01.
+    /// The day a number of days after 1970-01-01.
     ///
-    /// Years are counted from March, so that the leap day is the last; 400 of them have 146,097 days,
-    /// and five months from March or August on have 153 (Howard Hinnant, "chrono-Compatible Low-Level
-    /// Date Algorithms", civil_from_days).
+    /// Years are counted from March, so that the leap day is the last; 400 of them have 146,097 days, and five months
+    /// from March or August on have 153 (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms",
+    /// civil_from_days).
     package init(daysSince1970 days: Int64) {
         // 719,468 days lie between 0000-03-01 and 1970-01-01.
         let shifted = days + 719_468
@@ -33,7 +33,7 @@ package struct CivilDate: Sendable, Hashable {
         return (days, CivilDate(daysSince1970: days), clock.joined(separator: ":"))
     }
 
-    /// The year in at least four digits; beyond these it carries a sign.
+    /// The year in at least four digits; with a sign if it has more.
     var yearDigits: String {
         let digits = "\(year.magnitude)"
         let padded = String(repeating: "0", count: max(0, 4 - digits.count)) + digits

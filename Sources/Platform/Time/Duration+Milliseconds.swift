@@ -1,5 +1,5 @@
 extension Duration {
-    /// Its whole milliseconds; if they do not fit, more than anybody waits.
+    /// Whole milliseconds; a practically infinite number if they do not fit.
     package var milliseconds: Int64 {
         let (seconds, attoseconds) = components
         guard seconds < 1 << 40 else { return 1 << 50 }

@@ -1,23 +1,20 @@
 extension HTTPDate {
     /// Reads a date in any of the three formats of RFC 9110, section 5.6.7; `nil` for anything else.
     ///
-    /// IMF-fixdate `Sun, 06 Nov 1994 08:49:37 GMT`, RFC 850 `Sunday, 06-Nov-94 08:49:37 GMT`,
-    /// asctime `Sun Nov  6 08:49:37 1994`. A two-digit year that would lie more than 50 years after
-    /// `now` means the past century. The weekday must be a weekday's name; whether it is the right
-    /// one is not checked.
+    /// IMF-fixdate `Sun, 06 Nov 1994 08:49:37 GMT`, RFC 850 `Sunday, 06-Nov-94 08:49:37 GMT`, asctime `Sun Nov  6
+    /// 08:49:37 1994`. A two-digit year that would be more than 50 years after `now` means the past century. The
+    /// weekday must be a weekday's name, but need not be the right one.
     package init?(_ bytes: some Collection<UInt8>, now: HTTPDate) {
         var reader = DateReader(bytes: Array(bytes.prefix(64)))
         guard let date = reader.read(now: now) else { return nil }
         self = date
     }
 
-    /// Like `init(_:now:)`, for text.
     package init?(_ text: String, now: HTTPDate) {
         self.init(text.utf8, now: now)
     }
 }
 
-/// Reads one date from left to right.
 struct DateReader {
     let bytes: [UInt8]
     var position = 0

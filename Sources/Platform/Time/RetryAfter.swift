@@ -1,7 +1,6 @@
-/// The field that tells when a server wants the next request (RFC 9110, section 10.2.3).
+/// The Retry-After field (RFC 9110, section 10.2.3).
 package enum RetryAfter {
     /// How long to wait: seconds, or the time until a date; nil if it is neither.
-    ///
     /// - Parameter now: seconds since 1970. A date in the past means no wait.
     package static func delay(_ value: String, now: Int64) -> Duration? {
         let bytes = Array(value.utf8)

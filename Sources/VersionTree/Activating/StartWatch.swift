@@ -1,16 +1,15 @@
 package import CASStore
 import Synchronization
 
-/// The one judge of starts of a process, over a store: a ``StartJudge`` for all threads.
+/// Shares one ``StartJudge`` over a store among all threads of a process.
 ///
-/// A server and an `UpdateManager` each have one. Its decisions are durable before it returns; every call
-/// may wait for other processes.
+/// A server and an `UpdateManager` each own one. Decisions are durable before a call returns; any call may wait for
+/// other processes.
 package final class StartWatch: Sendable {
     private let ledger: StoreLedger
     private let state: Mutex<StartJudge>
 
-    /// Makes a watch for a process that begins now.
-    /// - Parameter canShow: whether a version has a page to start with; see ``StartRequest/canShow``.
+    /// - Parameter canShow: see ``StartRequest/canShow``.
     package init(
         _ versions: VersionStore, _ rules: StartJudge.Rules,
         showing canShow: @escaping StartRequest.Showing = { _ in true }
@@ -20,26 +19,23 @@ package final class StartWatch: Sendable {
         state = Mutex(StartJudge(rules, ledger))
     }
 
-    /// Asks the judge something; `nil` while somebody else uses it, which may take any time.
+    /// Returns `nil` at once while another thread uses the judge, which can take long.
     package func askIfFree<R: Sendable>(_ question: (StartJudge) -> R) -> R? {
         state.withLockIfAvailable { question($0) }
     }
 
-    /// Asks the judge something.
     package func ask<R: Sendable>(_ question: (StartJudge) -> R) -> R {
         state.withLock { question($0) }
     }
 
-    /// Lets the judge act: two pages that begin at once are one start.
+    /// Lets the judge act under its lock, so two pages that begin at once are one start.
     package func judge<R: Sendable>(
         _ body: (inout StartJudge, any StartLedger) throws(StoreError) -> R
     ) throws(StoreError) -> R {
         try state.withLock { (judge) throws(StoreError) -> R in try body(&judge, ledger) }
     }
 
-    /// A page says that its version has started well.
-    ///
-    /// While it waits, others can still ask the judge.
+    /// Confirms a version whose page has started well; other threads can still ask the judge meanwhile.
     /// - Returns: whether that version is known good now.
     package func confirm(_ version: String) throws(StoreError) -> Bool {
         let (isGood, token) = try StartJudge.vouch(for: version, ledger)
@@ -47,24 +43,21 @@ package final class StartWatch: Sendable {
         return isGood
     }
 
-    /// Leaves starting and watching to others: this process no longer serves the store.
     package func letGo() { state.withLock { $0.letGo(ledger) } }
 
     /// Notes that the pending version cannot be shown as things stand.
     package func holdBack(_ lifecycle: Lifecycle) { state.withLock { $0.holdBack(lifecycle) } }
 
-    /// Says whether what is pending waits for the first page of the next process, or for any page.
+    /// Sets whether the pending version waits for the first page of the next process instead of any page.
     package func deferPending(_ defers: Bool) {
         state.withLock { $0.defersPending = defers }
     }
 
-    /// Tells whether the app is in the foreground.
     package func setForeground(_ isForeground: Bool, now: Duration) {
         state.withLock { $0.setForeground(isForeground, now: now) }
     }
 }
 
-/// Where starts are recorded: lifecycle.json and the lock of this process.
 private final class StoreLedger: StartLedger {
     private let versions: VersionStore
     private let canShow: StartRequest.Showing
@@ -106,16 +99,16 @@ private final class StoreLedger: StartLedger {
 extension VersionStore {
     /// Takes the right to watch a start, which one process has at a time; `nil` while another process has it.
     ///
-    /// It is a kernel lock (flock(2)) on `leases/.start`, so it ends with the process, however the process
-    /// ends. Nobody else judges a start whose watcher has the lock. A process that is stopped (SIGSTOP)
-    /// keeps it; ``startWatcher()`` names it to whoever is refused because of it.
+    /// This is a kernel lock (flock(2)) on `leases/.start`, so it ends however the process ends. No other process
+    /// judges a start while the lock is held. A process stopped by SIGSTOP keeps it; ``startWatcher()`` then names
+    /// that process in the refusal.
     /// - Throws: `.readOnly`, `.permission`, `.outOfSpace` if nothing can be started either.
     func takeStartLock() throws(StoreError) -> HeldFile? {
         let file = try store.openLock(StoreLayout.startLock)
         return try fileSystem.lock(file.raw, exclusive: true) ? HeldFile(file) : nil
     }
 
-    /// The process that watches a start, as far as the kernel tells; takes no lock.
+    /// The process that watches a start, as far as the kernel tells; found without a lock.
     package func startWatcher() throws(StoreError) -> LockHolder? {
         let file = try fileSystem.status(directories.leases.raw, StoreLayout.startLock)
         guard let file else { return nil }
@@ -125,7 +118,7 @@ extension VersionStore {
 }
 
 extension LockHolder {
-    /// What keeps others from starting and judging versions, and what to do, in a sentence.
+    /// A sentence that says which process keeps others from starting versions, and what to do.
     package var watching: String {
         let advice = process.map { "; kill -CONT \($0) lets it continue, kill -KILL ends it" }
         return

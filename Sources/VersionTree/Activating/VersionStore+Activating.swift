@@ -1,12 +1,11 @@
 public import CASStore
 
 extension VersionStore {
-    /// Makes a version current in one step: its tree is complete and in place before anyone is sent
-    /// to it.
+    /// Makes a version current in one step, after its tree is complete and in place.
     ///
-    /// A tree that somebody wrote into is built again first. What is older and waited waits no longer.
+    /// A tree that was written to is built again first. An older pending version is dropped.
     /// - Returns: the version that was current before.
-    /// - Throws: `.noVersion`, `.incompleteVersion`, `.bannedVersion`; `.damagedObject` if the objects were written to, too.
+    /// - Throws: `.noVersion`, `.incompleteVersion`, `.bannedVersion`; `.damagedObject` if objects were written to.
     @discardableResult
     public func activate(_ name: String) throws(StoreError) -> String? {
         try materialize(name)
@@ -27,14 +26,12 @@ extension VersionStore {
         return previous
     }
 
-    /// Whether a version came before another one.
     private func isOlder(_ name: String, than other: String) throws(StoreError) -> Bool {
         guard let row = try store.versionRow(name) else { return true }
         return try row.ordinal < self.row(of: other).ordinal
     }
 
-    /// Makes a version the one that the next ``boot(strikes:)`` switches to; if it is the current one, nothing
-    /// waits any longer.
+    /// Makes a version pending for the next ``boot(strikes:)``; naming the current version clears what is pending.
     /// - Throws: `.noVersion`, `.incompleteVersion`, `.bannedVersion`, `.damagedObject`.
     public func activateAtNextBoot(_ name: String) throws(StoreError) {
         try materialize(name)
@@ -50,10 +47,9 @@ extension VersionStore {
         if let after, after != before { note(.pending(version: after)) }
     }
 
-    /// Lets a version wait no longer, unless another one waits by now.
-    ///
-    /// - Returns: whether it waited, and now does not; `false` also while nothing is current.
-    /// - Throws: `.bannedVersion`, `.incompleteVersion` if nobody would go back to what is current: then it still waits.
+    /// Stops a version from being pending, unless another one is pending by now.
+    /// - Returns: whether it was pending and no longer is; `false` also while nothing is current.
+    /// - Throws: `.bannedVersion`, `.incompleteVersion` if the current version could not be shown again: no change.
     package func takeBack(pending version: String) throws(StoreError) -> Bool {
         let hasWaited = try changeLifecycle { (lifecycle) throws(StoreError) -> Bool in
             guard lifecycle.pending == version, let current = lifecycle.current else {
@@ -67,14 +63,13 @@ extension VersionStore {
         return hasWaited
     }
 
-    /// Refuses a version that is banned, or that somebody has retired or damaged after its tree was
-    /// made.
+    /// Refuses a version that is banned, or that was retired or damaged after its tree was made.
     private func refuseUnfit(_ name: String, _ lifecycle: Lifecycle) throws(StoreError) {
         try refuseUnshowable(name, lifecycle)
         if try !isMaterialized(name) { _ = try materializeIfAbsent(name, alone: true) }
     }
 
-    /// Refuses a version that is banned or incomplete; changes nothing.
+    /// Refuses a version that is banned or incomplete, without changing anything.
     /// - Throws: `.bannedVersion`, `.incompleteVersion`, `.noVersion`.
     package func refuseUnshowable(
         _ name: String, _ lifecycle: Lifecycle
@@ -89,16 +84,14 @@ extension VersionStore {
         }
     }
 
-    /// Vouches for exactly the version that started.
-    ///
-    /// A second, equal confirmation changes nothing.
+    /// Confirms exactly the version that started; repeating the call changes nothing.
     /// - Returns: the version, which is known good from now on.
-    /// - Throws: `.wrongToken` if another version or another start is the one that runs.
+    /// - Throws: `.wrongToken` if another version or another start is running.
     @discardableResult
     public func confirm(_ name: String, token: String) throws(StoreError) -> String {
         let isNews = try changeLifecycle { (lifecycle) throws(StoreError) -> Bool in
             let isNews = try lifecycle.vouch(name, token: token)
-            // Also where the start had no trial: its content may have one, or a ban, under another name.
+            // Even if this start was no trial: the same content may have a trial or a ban under another name.
             let hasFailed = !(lifecycle.bad.isEmpty && lifecycle.trials.isEmpty)
             if isNews, hasFailed, let content = try self.content(of: name) {
                 lifecycle.forgive(content)
@@ -109,8 +102,8 @@ extension VersionStore {
         return name
     }
 
-    /// Lifts the ban of a version, and forgets which of its starts failed.
-    /// - Throws: `.noVersion` if no such version is banned, and no start of it has failed.
+    /// Lifts the ban of a version and clears its failed starts.
+    /// - Throws: `.noVersion` if no such version is banned and no start of it has failed.
     public func forgive(_ name: String) throws(StoreError) {
         let content = try store.versionRow(name)?.content
         try changeLifecycle { (lifecycle) throws(StoreError) in
@@ -138,16 +131,15 @@ extension VersionStore {
         return true
     }
 
-    // For needs that the lifecycle does not know: the version that a shell is served from, or one that
-    // testers go back to.
+    // Protection serves needs the lifecycle does not know of, such as the version a shell is served from.
 
     /// Protects a version: neither a person nor a policy can retire it until ``unprotect(_:)``.
-    /// - Returns: whether it was not protected before.
+    /// - Returns: whether it was unprotected before.
     /// - Throws: `.noVersion`.
     @discardableResult
     public func protect(_ name: String) throws(StoreError) -> Bool {
         let version = try VersionName(name).description
-        // Under the lock of the lifecycle: nobody retires it meanwhile.
+        // Under the lifecycle lock, so that no one retires it meanwhile.
         return try changeLifecycle { (lifecycle) throws(StoreError) in
             guard try self.store.versionRow(version) != nil else {
                 throw StoreError.noVersion(version)

@@ -1,29 +1,24 @@
 package import CASStore
 
-/// What changes when another version becomes the one shipped with the app.
+/// The changes that follow when another version becomes the one shipped with the app.
 package struct EmbeddedChange: Sendable, Hashable {
-    /// Whether the embedded version is shown from now on.
     package var becomesCurrent = false
-    /// Whether what waits for the next boot stops waiting.
     package var dropsPending = false
-    /// Versions that the app can no longer run: nobody shows them or goes back to them.
+    /// Versions that the app can no longer run: they are neither shown nor rolled back to.
     package var unfit: Set<String> = []
-    /// Whether a ban of the embedded version's content is lifted.
     package var liftsBan = false
-    /// Why the embedded version is shown or not, in words for people.
+    /// Why the embedded version is shown or not, for people.
     package var reason = ""
 
-    /// Nothing but the mark changes.
+    /// Changes only the mark.
     package init() {}
 }
 
 extension VersionStore {
-    /// Marks a version as the one shipped with the app, in one step with what follows from that.
+    /// Marks a version as the one shipped with the app, together with the changes that follow, in one step.
     ///
-    /// Deletes nothing: from now on the version that was embedded before and the unfit ones are like
-    /// any other.
-    ///
-    /// - Parameter decide: decides what else changes; runs while nobody else changes the lifecycle.
+    /// Deletes nothing: the version embedded before and the unfit ones become ordinary versions.
+    /// - Parameter decide: decides what else changes; runs under the lifecycle lock.
     /// - Throws: `.noVersion`, `.incompleteVersion`; what `decide` throws, and then nothing changes.
     package func markEmbedded(
         _ name: String, deciding decide: (Lifecycle) throws(StoreError) -> EmbeddedChange
@@ -45,11 +40,10 @@ extension VersionStore {
                 becameCurrent: after.current == name && before.current != name))
     }
 
-    /// Makes the lifecycle durable as it is, and lets `current` follow it.
+    /// Makes the lifecycle durable as it is and points `current` at its current version.
     ///
-    /// For a caller that finds the work of another process done: that process may have been killed before
-    /// its names were durable, or between writing the file and the link. Does nothing on a disk that cannot
-    /// be written: nothing is lost there either.
+    /// For a caller that finds the work done by a process that may have been killed before its names were durable, or
+    /// between writing the file and the link. Does nothing on a read-only disk, where nothing can be lost.
     package func vouchForLifecycle() throws(StoreError) {
         do throws(StoreError) {
             try changeLifecycle { _ in }
@@ -60,7 +54,6 @@ extension VersionStore {
 }
 
 extension Lifecycle {
-    /// Shows what the app was shipped with, and forgets what the app cannot run.
     mutating func markEmbedded(
         _ version: String, _ change: EmbeddedChange, _ versions: some StartableVersions
     ) throws(StoreError) {
@@ -70,7 +63,7 @@ extension Lifecycle {
             self.pending = nil
         }
         if change.becomesCurrent { try activate(version, versions) }
-        // Even if it has just become the way back.
+        // Even if it has just become the version to roll back to.
         if let before, change.unfit.contains(before) { self.before = nil }
     }
 }

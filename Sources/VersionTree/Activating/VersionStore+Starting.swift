@@ -1,18 +1,18 @@
 public import CASStore
 
-/// What a boot decided.
+/// The decision of a boot.
 public struct BootReport: Sendable, Hashable {
-    /// What to start.
+    /// The version to start.
     public var version: String
-    /// What the confirmation must present.
+    /// The token that the confirmation must present.
     public var token: String
-    /// The version that was left because nobody had confirmed it.
+    /// The version that was rolled back because it was never confirmed.
     public var rolledBackFrom: String?
-    /// Whether that version is banned now.
+    /// Whether ``rolledBackFrom`` is banned now.
     public var isBanned = false
-    /// Whether that version waits for another start; `false` if another one was already waiting.
+    /// Whether ``rolledBackFrom`` waits for another start; `false` if another version was already pending.
     public var isWaiting = false
-    /// Why that version was left.
+    /// Why ``rolledBackFrom`` was rolled back.
     public var reason: String?
 
     package init(_ begun: Begun) {
@@ -25,17 +25,17 @@ public struct BootReport: Sendable, Hashable {
     }
 }
 
-// Starts in a store: the pure transitions, under the lock of the lifecycle.
+// Starts in a store: pure transitions, applied under the lifecycle lock.
 extension VersionStore {
-    /// The app starts.
+    /// Decides which version the app starts.
     ///
-    /// Counts the attempt durably before making it, switches to a pending version, and leaves one that
-    /// started before and was never confirmed: the first time, that version waits, and the boot after this
-    /// one starts it once more; the second time, it is banned. A start that another living process watches
-    /// is left to that process: the report then has the token of that start.
+    /// Counts the attempt durably before making it, switches to a pending version, and rolls back from one that
+    /// started but was never confirmed. After its first failure that version is pending and the boot after this one
+    /// tries it again; after the second it is banned. A start that another living process watches is left to that
+    /// process: the report then has the token of that start.
     ///
-    /// A known good version needs no second confirmation: the user may have closed the app early. A
-    /// version with nothing to go back to is tried again.
+    /// A known good version needs no second confirmation, since the user may have closed the app early. A version
+    /// with nothing to roll back to is tried again.
     /// - Parameter strikes: how many starts of one content may fail.
     /// - Throws: `.noVersion` if there is nothing to start.
     public func boot(strikes: Int = Lifecycle.usualStrikes) throws(StoreError) -> BootReport {
@@ -51,10 +51,10 @@ extension VersionStore {
         return BootReport(begun)
     }
 
-    /// What the link `current` shows, for a start that nobody can count while the lifecycle cannot be read.
+    /// The version that the link `current` shows, for a start that an unreadable lifecycle cannot count.
     ///
     /// Its token confirms nothing.
-    /// - Returns: `nil` if that is nothing, or is not whole.
+    /// - Returns: `nil` if the link shows no version, or one that is not whole.
     package func uncountedBoot() throws(StoreError) -> BootReport? {
         guard let name = try lifecycleOfLink().current,
             try store.versionRow(name)?.isComplete == true, try isMaterialized(name)
@@ -62,24 +62,22 @@ extension VersionStore {
         return BootReport(Begun(kind: .joined, version: name, token: try randomToken()))
     }
 
-    /// A request for a process that ends, or that judges.
     func startRequest(
         _ strikes: Int, showing canShow: @escaping StartRequest.Showing = { _ in true }
     ) throws(StoreError) -> StartRequest {
         StartRequest(
             token: try randomToken(), time: secondsNow(), system: try fileSystem.systemBoot(),
             strikes: strikes,
-            // Nobody goes back to wrong bytes while there is something else.
+            // Do not roll back to wrong bytes while there is something else.
             canShow: { (name) throws(StoreError) in
                 guard try canShow(name) else { return false }
                 return try self.canShowRightBytes(of: name)
             })
     }
 
-    /// Builds the tree of what waits, and mends it.
-    ///
-    /// - Returns: the version, and whether it is fit to be shown: if not, it waits on until it is mended, and what is
-    ///   current starts. `nil` if nothing waits that could start.
+    /// Builds and mends the tree of the pending version.
+    /// - Returns: the version and whether it can be shown; if not, it stays pending until mended and the current
+    ///   version starts. `nil` if no pending version could start.
     private func prepareWaiting(
         for request: StartRequest
     ) throws(StoreError) -> (version: String, isFit: Bool)? {
@@ -95,7 +93,7 @@ extension VersionStore {
             return (pending, true)
         } catch {
             if [.interrupted, .locked].contains(error.code) { throw error }
-            // Nothing mends that but somebody who adds it again, so it does not wait for it.
+            // Only adding the version again repairs this, so do not wait for it.
             if error.code == .badManifest { return nil }
             store.options.notice(
                 "version \(pending) waits on, since it cannot be shown as its manifest says, and version \(current) stays: "
@@ -104,7 +102,6 @@ extension VersionStore {
         }
     }
 
-    /// Makes a start, and tells what became of it.
     package func begin(_ request: StartRequest) throws(StoreError) -> Begun {
         var request = request
         let waiting = try prepareWaiting(for: request)
@@ -112,8 +109,7 @@ extension VersionStore {
         let begun = try changeLifecycle { (lifecycle) throws(StoreError) -> Begun in
             let begun = try lifecycle.begin(request, self)
             if try !isUsable(begun.version, lifecycle) {
-                // Building the tree tells what is wrong with the manifest. A whole version that is banned
-                // is shown all the same: there is nothing else.
+                // Building the tree reports what is wrong with the manifest. A banned whole version is shown.
                 guard try row(of: begun.version).isComplete else {
                     throw try incomplete(begun.version)
                 }
@@ -128,16 +124,16 @@ extension VersionStore {
             note(.switched(version: begun.version, from: before))
         }
         note(.booted(version: begun.version))
-        // Whoever shows the directory gets it, whatever is wrong with it.
+        // The app gets the shown directory, whatever is wrong with it.
         if begun.switchedFrom != nil, begun.version != waiting?.version {
             try mendShownTree(of: begun.version)
         }
         return begun
     }
 
-    /// Goes back to the newest known good version, else to what was current before, else to the embedded
-    /// one, and bans the current.
-    /// - Parameter reason: why; of more than 1,000 bytes only the beginning is kept, with a notice.
+    /// Rolls back to the newest known good version, else to the previously current one, else to the embedded one, and
+    /// bans the current version.
+    /// - Parameter reason: truncated to 1,000 bytes, with a notice.
     /// - Throws: `.nothingToRollBackTo`.
     public func rollback(
         reason: String = "rolled back by request"
@@ -151,13 +147,12 @@ extension VersionStore {
         return (current: left.current, from: left.from)
     }
 
-    /// Ends a start that is neither confirmed nor left: what another process has decided meanwhile stands.
-    ///
+    /// Rolls back from a start that was not confirmed; a decision made meanwhile by another process stands.
     /// - Parameters:
     ///   - strikes: how many starts of one content may fail.
     ///   - canShow: whether a version has a page to start with.
-    /// - Returns: what was left because of that; `nil` if nothing was.
-    /// - Throws: `.nothingToRollBackTo` for one that nobody has confirmed in time.
+    /// - Returns: what was rolled back; `nil` if nothing was.
+    /// - Throws: `.nothingToRollBackTo` for a version that was not confirmed in time.
     @discardableResult
     package func leave(
         _ departure: Departure, strikes: Int = Lifecycle.usualStrikes,
@@ -172,7 +167,7 @@ extension VersionStore {
         return left
     }
 
-    // Going back matters more than the end of the reason.
+    // Rolling back matters more than the end of the reason.
     private func bounded(_ reason: String) -> String {
         let bounded = Lifecycle.bounded(reason)
         if bounded.utf8.count < reason.utf8.count {
@@ -204,12 +199,11 @@ extension VersionStore: StartableVersions {
         try store.versionRow(version)?.content
     }
 
-    /// Whether a version can be shown: registered, complete, not banned, and with its tree or a manifest
-    /// from which to make one.
+    /// Whether a version can be shown: registered, complete, not banned, and with a tree or a manifest.
     package func isUsable(_ name: String, _ lifecycle: Lifecycle) throws(StoreError) -> Bool {
         do throws(StoreError) {
             guard let row = try store.versionRow(name) else {
-                // One whose manifest the disk did not give when the index was made is not gone.
+                // A version whose manifest could not be read when the index was made is not gone.
                 if try hasManifest(name) { _ = try manifest(of: name) }
                 return false
             }

@@ -1,21 +1,16 @@
 package import CASStore
 
-/// A directory whose files are listed but not yet read: anything that a version cannot hold is
-/// refused before a store is made for it.
+/// A listed directory whose files are not yet read, so that a bad one is refused before a store is created.
 package struct DirectoryListing: ~Copyable, Sendable {
     let root: Descriptor
     var files: SourceFiles
     let followsLinks: Bool
-    /// Whether there is no file.
     package var isEmpty: Bool { files.count == 0 }
 
-    /// Lists the files below a directory.
     /// - Parameters:
     ///   - followsLinks: take what symbolic links point to; otherwise refuse them.
-    ///   - rules: what is left out.
-    ///   - isInterrupted: called now and then; `true` stops with `.interrupted`.
-    /// - Throws: `.notFound`; `.unsupportedFile`, `.badPath` with the path; `.permission`,
-    ///   `.interrupted`.
+    ///   - isInterrupted: polled; `true` stops with `.interrupted`.
+    /// - Throws: `.notFound`; `.unsupportedFile`, `.badPath` with the path; `.permission`, `.interrupted`.
     package init(
         of path: String, followingLinks followsLinks: Bool = false, obeying rules: SourceRules,
         isInterrupted: @escaping @Sendable () -> Bool = { false }

@@ -1,15 +1,15 @@
 import CASStore
 
-// What becomes of the entries of one directory: taken, left out, or refused.
+// Decides for each entry of a directory: taken, left out, or refused.
 
 extension DirectoryWalk {
-    /// Takes the files of a directory; returns the names of the directories in it.
-    /// - Parameter rules: those of the directory above; then those that count here.
+    /// Takes the files of a directory; returns the names of its subdirectories.
+    /// - Parameter rules: on entry those of the parent, on return those of this directory.
     mutating func list(
         _ directory: Int32, _ rules: inout SourceRules
     ) throws(StoreError) -> [[UInt8]] {
         try checkInterruption()
-        // All names first: one of them may say what becomes of the others.
+        // All names first: a `.castreeignore` among them decides over the others.
         var entries = EntryNames()
         try fileSystem.list(directory) { (entry, kind) throws(StoreError) in
             entries.append(entry, kind)
@@ -21,7 +21,7 @@ extension DirectoryWalk {
         var names: [[UInt8]] = []
         let length = path.count
         for position in 0..<entries.count {
-            // Thousands of patterns may be held against each name.
+            // Thousands of patterns may be matched against each name.
             try checkInterruption()
             let (name, kind) = entries[position]
             append(name)
@@ -31,9 +31,7 @@ extension DirectoryWalk {
         return names
     }
 
-    /// The lines of the `.castreeignore` of a directory; `nil` if it has gone meanwhile.
-    ///
-    /// Refuses what is no file: what it was to leave out would be in the version.
+    /// The lines of a directory's `.castreeignore`, which must be a file; `nil` if it has gone meanwhile.
     private func ignoreFile(in directory: Int32) throws(StoreError) -> [UInt8]? {
         let name = String(decoding: UnwantedName.nameOfIgnoreFile, as: UTF8.self)
         guard let status = try fileSystem.status(directory, name) else { return nil }
@@ -51,17 +49,16 @@ extension DirectoryWalk {
         return try fileSystem.read(file.raw, at: 0, count: Int(byteCount))
     }
 
-    /// The most bytes that a `.castreeignore` may have.
     private static let ignoreFileMax: Int64 = 1 << 20
 
-    /// Takes the entry at the path, leaves it out, or refuses it; whether it is a directory to be walked.
+    /// Takes the entry at `path`, leaves it out, or refuses it; returns whether it is a directory to be walked.
     private mutating func isDirectory(
         _ name: [UInt8], _ kind: FileStatus.Kind, _ directory: Int32, _ rules: SourceRules
     ) throws(StoreError) -> Bool {
         let text = String(decoding: name, as: UTF8.self)
         var kind = kind
         if kind == .unknown {
-            // Refuses a name that is not UTF-8 before anything looks up its repaired spelling.
+            // Refuse a name that is not UTF-8 before its repaired spelling is looked up.
             try validate(name)
             guard let status = try fileSystem.status(directory, text) else { return false }
             kind = status.kind
@@ -84,7 +81,7 @@ extension DirectoryWalk {
                 try take(target, verdict, rules, from: file.raw)
                 return false
             }
-            // It may be left out as a directory.
+            // A pattern may leave it out as a directory.
             let verdict = self.verdict(true, rules)
             note(verdict, isDirectory: true)
             return verdict != .leftOut
@@ -104,7 +101,6 @@ extension DirectoryWalk {
         }
     }
 
-    /// What becomes of the path; what is left out is noted.
     private mutating func verdict(
         _ isDirectory: Bool, _ rules: SourceRules
     ) -> SourceRules.Verdict {
@@ -124,7 +120,7 @@ extension DirectoryWalk {
         }
     }
 
-    // A store in a version would grow with each version; an origin ships what it offers, and its publisher's work.
+    // A store inside a version would grow with each version; an origin would be shipped with all it offers.
     private func refuseOwn(_ name: [UInt8], in directory: Int32) throws(StoreError) {
         guard let mark = OwnMark(of: name),
             try mark.isMark(String(decoding: name, as: UTF8.self), in: directory, fileSystem)
@@ -147,8 +143,7 @@ extension DirectoryWalk {
         }
     }
 
-    /// Takes the file at the path.
-    /// - Parameter file: the file, open, if it depends on its first bytes what becomes of it.
+    /// - Parameter file: open only if the first bytes of the file decide whether it is taken.
     private mutating func take(
         _ status: FileStatus, _ verdict: SourceRules.Verdict, _ rules: SourceRules,
         from file: Int32?
@@ -171,13 +166,12 @@ extension DirectoryWalk {
         parts[parts.count - 1].append(path, status)
     }
 
-    /// Lengthens the path.
     mutating func append(_ name: [UInt8]) {
         if !path.isEmpty { path.append(47) }
         path.append(contentsOf: name)
     }
 
-    /// Refuses the path if a version cannot have it; `name` is its end.
+    /// Refuses `path`, which ends with `name`, if a version cannot have it.
     func validate(_ name: [UInt8]) throws(StoreError) {
         // ASCII, which nearly all names are, needs no closer look.
         let isASCII = name.allSatisfy { $0 < 0x80 }
@@ -190,11 +184,10 @@ extension DirectoryWalk {
     }
 }
 
-/// The names of a directory's entries, and what each says that it is: in two arrays, as there may be a million.
+/// The names and kinds of a directory's entries, in two arrays because there may be a million.
 struct EntryNames {
     private var bytes: [UInt8] = []
     private var entries: [(end: Int, kind: FileStatus.Kind)] = []
-    /// Whether one of them is a `.castreeignore`.
     private(set) var holdIgnoreFile = false
 
     var count: Int { entries.count }

@@ -4,33 +4,31 @@ import Synchronization
 /// Lists the regular files below a directory, and refuses what a version cannot hold.
 struct DirectoryWalk {
     let fileSystem: any FileSystem
-    /// Called before every directory, and every entry of it.
+    /// Called before every directory and every entry.
     let checkInterruption: @Sendable () throws(StoreError) -> Void
     /// The directory of the store, which the walk must not enter; nil if it does not exist yet.
     let storeRoot: FileStatus?
     let followsLinks: Bool
-    /// What is left out; each `.castreeignore` that is met adds to it.
+    /// Extended by each `.castreeignore` on the way.
     let rules: SourceRules
     let countMax: Int
 
-    /// A directory that is still to be listed, and the rules that count in it.
     private struct Pending {
         var path: [UInt8]
         var rules: SourceRules
     }
 
-    /// Files in the order in which they are met; the last part is still being filled.
+    /// Files in the order found; the last part is still being filled.
     var parts: [SourceFiles] = []
     var count = 0
     private(set) var directories: [SourceDirectory] = []
-    /// What was left out, and what was taken although it is probably not meant; a directory ends with a slash.
+    /// What was left out, and what was taken but probably should not be; a directory ends with a slash.
     var leftOut: [String] = []
     var unwanted: [String] = []
     var path: [UInt8] = []
     /// The directories on the way down, to detect loops of symbolic links.
     private(set) var ancestors: [FileStatus] = []
 
-    /// Walks everything below an open directory, and returns the files that it has found.
     mutating func walk(_ root: Int32) throws(StoreError) -> SourceFiles {
         try refuseInsideStore(root)
         if followsLinks {
@@ -51,7 +49,7 @@ struct DirectoryWalk {
     private static let chunk = 4
 
     private mutating func walkLevels(_ root: Int32) throws(StoreError) {
-        // A walker for each thread, kept from level to level so that its parts fill up.
+        // Each thread keeps its walker from level to level so that parts fill up.
         let empty = self
         let walkers = Mutex([empty])
         var level = [Pending(path: [], rules: rules)]
@@ -84,7 +82,6 @@ struct DirectoryWalk {
         guard count <= countMax else { throw tooMany() }
     }
 
-    /// Lists one directory; adds its subdirectories to `below`.
     private mutating func look(
         _ root: Int32, _ pending: Pending, _ below: inout [Pending]
     ) throws(StoreError) {

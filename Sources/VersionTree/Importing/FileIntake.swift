@@ -1,6 +1,6 @@
 package import CASStore
 
-/// An import of files whose bytes come one after the other, as out of an archive.
+/// An import of files whose bytes arrive in sequence, for example from an archive.
 ///
 /// ```swift
 /// let intake = try FileIntake(versions, version: "42")
@@ -10,9 +10,9 @@ package import CASStore
 /// let report = try intake.record()
 /// ```
 ///
-/// The bytes go straight into the store's own staging: they are never on the disk twice. Nothing is visible before
-/// ``record(leavingOut:unwanted:)`` has ended; if that is never called, or throws, there is no version, and what was staged goes with
-/// this object, or with the next writer if the process ends. Belongs to one thread.
+/// The bytes go straight into the store's staging, so they are on the disk only once. Nothing is visible before
+/// ``record(leavingOut:unwanted:)`` returns. If that never happens, the staged files are removed with this object, or
+/// by the next writer if the process ends. Belongs to one thread.
 package final class FileIntake {
     private let versions: VersionStore
     private let version: VersionName
@@ -20,12 +20,9 @@ package final class FileIntake {
     private let token: String
     private var entries: [Manifest.Entry] = []
     private var arrival: Arrival?
-    /// Where the entries stand by their paths; `nil` until somebody asks.
     private var positions: [TreePath: Int]?
-    /// Whether nothing has come.
     package var isEmpty: Bool { entries.isEmpty }
 
-    /// Begins an import.
     /// - Throws: `.badName`; what taking a lease throws.
     package init(_ versions: VersionStore, version: String) throws(StoreError) {
         self.version = try VersionName(version)
@@ -35,23 +32,22 @@ package final class FileIntake {
     }
 
     deinit {
-        // Nobody ever continues it; what cannot be deleted now is collected.
+        // It is never resumed; what cannot be deleted now is collected later.
         if let begun = arrival.take() { try? begun.discard() }
     }
 
-    /// Calls `body`, in which files come faster than the disk takes them.
+    /// Calls `body` with write-behind, for files that arrive faster than the disk accepts them.
     package func writingBehind(_ body: () throws(StoreError) -> Void) throws(StoreError) {
         try arrivals.writingBehind(body)
     }
 
-    /// Begins a file.
-    /// - Throws: `.outOfSpace`, `.tooLarge` for more files than a version has, `.interrupted`.
+    /// - Throws: `.outOfSpace`, `.tooLarge` for more files than a version may have, `.interrupted`.
     package func begin(
         _ path: TreePath, byteCount: Int64, isExecutable: Bool
     ) throws(StoreError) {
         try versions.store.checkInterruption()
         guard entries.count < versions.limits.count else { throw tooMany() }
-        // A name of its own: nothing that an earlier attempt left is continued.
+        // A unique name, so that no part of an earlier attempt is resumed.
         var digester = try Digester(.sha256)
         Array("castree-intake 1\n\(token) \(entries.count)\n".utf8).withUnsafeBytes {
             digester.update($0)
@@ -63,23 +59,21 @@ package final class FileIntake {
                 path: path, address: .zero, byteCount: byteCount, isExecutable: isExecutable))
     }
 
-    /// Adds bytes to the file that was begun.
-    /// - Throws: `.mismatch` beyond its size; `.outOfSpace`, `.io`, `.interrupted`.
+    /// - Throws: `.mismatch` beyond the size of the file; `.outOfSpace`, `.io`, `.interrupted`.
     package func append(_ bytes: UnsafeRawBufferPointer) throws(StoreError) {
         try versions.store.checkInterruption()
         try arrival?.append(bytes.bytes)
     }
 
-    /// Ends the file that was begun.
-    /// - Throws: `.mismatch` if it has another size; `.outOfSpace`, `.io`.
+    /// - Throws: `.mismatch` if the file has another size; `.outOfSpace`, `.io`.
     package func finish() throws(StoreError) {
         guard let ended = arrival.take() else { return }
         entries[entries.count - 1].address = try ended.finish().object.address
     }
 
-    /// Takes a file with the bytes and the mode of an earlier one.
+    /// Adds a file with the bytes and the mode of an earlier one.
     /// - Returns: its size; `nil` if there is no such file.
-    /// - Throws: `.tooLarge` for more files than a version has, `.interrupted`.
+    /// - Throws: `.tooLarge` for more files than a version may have, `.interrupted`.
     package func link(_ path: TreePath, to earlier: TreePath) throws(StoreError) -> Int64? {
         try versions.store.checkInterruption()
         var known = positions.take() ?? [:]
@@ -97,12 +91,9 @@ package final class FileIntake {
         StoreError(.tooLarge, "a version has no more than \(versions.limits.count) files")
     }
 
-    /// Makes the files a version: all of them become durable, then the version is shown.
+    /// Registers the files as a version, after all of them are durable.
     ///
-    /// Adding the same content again under the same name changes nothing.
-    /// - Parameters:
-    ///   - leftOut: what of the source did not come, for the report.
-    ///   - unwanted: what came and is probably not meant, for the report.
+    /// Adding the same content again under the same name changes nothing. Both parameters only go into the report.
     /// - Throws: `.versionExists` if the name is taken by other content; `.pathCollision`, `.badManifest`,
     ///   `.outOfSpace`, `.interrupted`, and what the index throws.
     package func record(

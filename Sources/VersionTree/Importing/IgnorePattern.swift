@@ -1,37 +1,32 @@
-/// A pattern by the rules of gitignore(5), ready to be matched: a value, no I/O.
-///
-/// Matching takes at most the path's length times the pattern's, whatever the pattern: all ways to match are followed at
-/// once, none is tried after another.
+/// A compiled gitignore(5) pattern, matched without backtracking in at most the path's length times its own.
 struct IgnorePattern: Sendable, Hashable {
-    /// What one part of a pattern matches.
     enum Part: Sendable, Hashable {
         case byte(UInt8)
-        /// One byte of these, which a slash is never among.
+        /// One byte of a set that never contains a slash.
         case oneOf(ByteSet)
-        /// Any bytes but a slash.
+        /// Any bytes but slashes.
         case star
         /// Any bytes.
         case all
-        /// What follows, or what stands behind the next two parts: `**/` is `all` and a slash, or nothing.
+        /// Either the next two parts or a jump over them: `**/` is `all` and a slash, or nothing.
         case fork
     }
 
-    /// Whether it takes what patterns before it leave out.
+    /// Whether it takes back what earlier patterns leave out (`!`).
     let isNegated: Bool
-    /// Whether it ends with a whole name, without wildcards.
+    /// Whether its last component is a literal name without wildcards.
     let endsWithName: Bool
     private let wantsDirectory: Bool
-    /// Whether it holds a slash, and so is held against the path and not against the name alone.
+    /// Whether it contains a slash and so matches the path instead of the name alone.
     private let hasSlash: Bool
     /// `nil` if it never matches: a bracket is not closed, or a backslash ends it.
     private let parts: [Part]?
 
-    /// Whether it matches nothing, since a bracket is not closed, or nothing follows a backslash.
     var isBroken: Bool { parts == nil }
 
     private static let (slash, exclamation): (UInt8, UInt8) = (47, 33)
 
-    /// Makes a pattern of its text, without the end of the line.
+    /// - Parameter text: a line without its line break.
     init(_ text: some Collection<UInt8>) {
         var rest = Array(text)[...]
         isNegated = rest.first == Self.exclamation
@@ -46,7 +41,7 @@ struct IgnorePattern: Sendable, Hashable {
         endsWithName = last?.allSatisfy { if case .byte = $0 { true } else { false } } ?? false
     }
 
-    /// Whether it matches a path below the directory in which the pattern stands.
+    /// Matches a path relative to the directory of the pattern.
     func matches(_ path: UnsafeBufferPointer<UInt8>, isDirectory: Bool) -> Bool {
         guard isDirectory || !wantsDirectory, let parts, !parts.isEmpty else { return false }
         guard !hasSlash, let last = path.lastIndex(of: Self.slash) else {
@@ -55,7 +50,7 @@ struct IgnorePattern: Sendable, Hashable {
         return Self.matches(parts, UnsafeBufferPointer(rebasing: path[(last + 1)...]))
     }
 
-    /// Follows all ways at once: `here` says before which parts one may stand.
+    /// Simulates all ways at once: `here` marks the parts that may come next.
     private static func matches(_ parts: [Part], _ text: UnsafeBufferPointer<UInt8>) -> Bool {
         if case .byte(let first) = parts[0], text.first != first { return false }
         let count = parts.count + 1
@@ -87,7 +82,7 @@ struct IgnorePattern: Sendable, Hashable {
         }
     }
 
-    /// Notes a position, and those that can be had from it without a byte.
+    /// Marks a position and those reachable from it without a byte.
     private static func enter(
         _ start: Int, _ parts: [Part], _ states: UnsafeMutableBufferPointer<Bool>
     ) {
@@ -97,7 +92,7 @@ struct IgnorePattern: Sendable, Hashable {
             guard position < parts.count else { return }
             switch parts[position] {
             case .star, .all: break
-            // Never one fork behind another, so this goes no deeper.
+            // Forks are never adjacent, so this recurses no deeper.
             case .fork: enter(position + 3, parts, states)
             default: return
             }

@@ -1,11 +1,11 @@
-/// Reads the text of a pattern of gitignore(5): its wildcards, brackets and escapes.
+/// Parses the wildcards, brackets and escapes of a gitignore(5) pattern.
 struct IgnorePatternReading {
     private let text: [UInt8]
     private let isOfPath: Bool
     private var position = 0
     private var parts: [IgnorePattern.Part] = []
 
-    /// - Parameter isOfPath: whether the pattern is held against a path; only there two asterisks are more than one.
+    /// - Parameter isOfPath: whether the pattern matches paths; only then does `**` differ from `*`.
     init(_ text: [UInt8], ofPath isOfPath: Bool) {
         self.text = text
         self.isOfPath = isOfPath
@@ -17,7 +17,6 @@ struct IgnorePatternReading {
         94, 33, 45, 58
     )
 
-    /// The byte at a distance from here; `nil` beyond the end.
     private func byte(_ distance: Int = 0) -> UInt8? {
         position + distance < text.count ? text[position + distance] : nil
     }
@@ -63,23 +62,23 @@ struct IgnorePatternReading {
             return
         }
         position += 1
-        // One after another says no more than one.
+        // Consecutive ones are redundant.
         if parts.count >= 3, parts[parts.count - 3] == .fork { return }
         parts += [.fork, .all, .byte(Self.slash)]
     }
 
-    /// Reads a bracket; `nil` if it is not closed, or names a class that nobody knows.
+    /// Reads a bracket; `nil` if it is not closed or names an unknown class.
     private mutating func readSet() -> ByteSet? {
         position += 1
         let isInverted = byte() == Self.exclamation || byte() == Self.caret
         if isInverted { position += 1 }
         var set = ByteSet()
-        /// What a hyphen would make a range of.
+        /// The low end of a range if a hyphen follows.
         var start: UInt8?
         var isFirst = true
         while true {
             guard let byte = byte() else { return nil }
-            // The first one stands for itself.
+            // A `]` in first place is literal.
             if byte == Self.close, !isFirst { break }
             isFirst = false
             if byte == Self.hyphen, let low = start, let end = self.byte(1), end != Self.close {
@@ -109,7 +108,6 @@ struct IgnorePatternReading {
         return set
     }
 
-    /// One byte of a bracket, without the backslash before it.
     private mutating func readMember() -> UInt8? {
         if byte() == Self.backslash { position += 1 }
         guard let member = byte() else { return nil }

@@ -1,14 +1,16 @@
 import CASStore
 
-/// One add on its way: source files become staged objects, claimed, published, a tree, a manifest, a
-/// registered version; in this order, so that after a crash anywhere the add can be repeated.
+/// One add in progress.
+///
+/// Source files are staged, claimed and published; then tree, manifest and the version's row follow. In this order an
+/// add can be repeated after a crash at any point.
 struct Import {
     let versions: VersionStore
     let root: Int32
     let version: VersionName
     let options: AddOptions
     var found: SourceFiles
-    /// The state of the index that vouched for the stat cache.
+    /// The index version at the time of the stat cache look-up.
     var moment: IndexMoment?
 
     private var store: Store { versions.store }
@@ -47,8 +49,7 @@ struct Import {
 
     // MARK: Steps
 
-    /// Stages the executable copies of its files.
-    ///
+    /// Stages executable copies of the files.
     /// - Parameter canWait: skip objects that were just collected; they are read again later.
     private func stageExecutableCopies(
         _ lease: borrowing Lease, canWait: Bool
@@ -61,7 +62,7 @@ struct Import {
         return executables
     }
 
-    /// Queries the stat cache, and finds the version's ordinal.
+    /// Queries the stat cache and determines the version's ordinal.
     private mutating func lookUp() throws(StoreError) -> Int64 {
         found.learnMounts(store, root: root, followingLinks: options.followsLinks)
         guard options.usesCache else { return try store.nextOrdinal() }
@@ -78,8 +79,7 @@ struct Import {
         return ordinal
     }
 
-    /// Forgets what the stat cache says of files whose objects were touched and are wrong: these are read, and the
-    /// objects written anew.
+    /// Drops stat cache entries of files with damaged objects, so that these files are read and written anew.
     private mutating func distrustTouched() throws(StoreError) {
         let known = found.distinctPositions {
             found.records[$0].address != .zero && found.records[$0].byteCount > 0
@@ -91,8 +91,7 @@ struct Import {
         }
     }
 
-    /// Reads the files; if the caller asks to stop meanwhile, keeps what was read for a repetition of the
-    /// add: as objects that no version names, and in the stat cache.
+    /// Reads the files; on interruption, keeps what was read, as unreferenced objects and in the stat cache.
     private mutating func readKeeping(
         _ batch: ObjectBatch, _ lease: borrowing Lease, ordinal: Int64
     ) throws(StoreError) {
@@ -100,7 +99,7 @@ struct Import {
             try readFiles(batch)
         } catch {
             if error.code == .interrupted {
-                // The error to report is the first. What cannot be kept will be read again.
+                // Report the first error. What cannot be kept will be read again.
                 try? keep(batch, lease, ordinal: ordinal)
             }
             throw error
@@ -147,8 +146,7 @@ struct Import {
 
     /// Claims what the version needs and publishes what is staged.
     ///
-    /// Nothing is believed unless the index vouches for it: objects that vanished or were never
-    /// recorded are checked, or read from the source again.
+    /// Objects that the index does not vouch for are checked, or read from the source again.
     private mutating func publish(
         _ registration: Registration, _ batch: ObjectBatch, _ lease: borrowing Lease
     ) throws(StoreError) {
@@ -156,7 +154,7 @@ struct Import {
         // What was ensured before may have gone since.
         for position in 0..<found.count { found.marks[position].isEnsured = false }
         try publishStaged(batch)
-        // At the moment of the look-up and now: nothing was collected in between.
+        // The index version is the one of the look-up: nothing was collected in between.
         let isVouchedFor = now == moment
         let doubtful = found.distinctPositions {
             !found.marks[$0].isStaged && (found.marks[$0].isHashed || !isVouchedFor)
@@ -165,11 +163,11 @@ struct Import {
         let addresses = doubtful.lazy.map { records[Int($0)].address }
         var unknown = Set(try store.unvouched(addresses))
         if moment == nil {
-            // On the second try: the index may believe in files that are gone.
+            // On the second try: the index may list files that are gone.
             for address in addresses where try !store.contains(address) { unknown.insert(address) }
         }
         guard !unknown.isEmpty else { return }
-        // Applies to every file what files with the same content have ensured.
+        // Marks all files whose content is ensured by another file.
         var standing: [ObjectID: Fingerprint] = [:]
         for position in 0..<found.count where found.marks[position].isStaged {
             let address = found.records[position].address
@@ -180,7 +178,7 @@ struct Import {
         var lacking: Set<ObjectID> = []
         var checker = try ObjectChecker()
         for address in unknown {
-            // It stands without the index vouching for it: its writer died before it could record it.
+            // Its writer died after publishing it and before recording it.
             if let object = try store.objects.verified(address, checker: &checker),
                 let fingerprint = object.fingerprint
             {
@@ -214,7 +212,7 @@ struct Import {
                 "\"\(printable(found.path(Int(position))))\" has changed since it was first read; "
                     + "repeat the command")
         }
-        // Each of them says that it is staged; one per address is enough.
+        // All files with this content are marked staged; keep one per address.
         var seen: Set<ObjectID> = []
         for position in positions.map({ Int($0) }) where found.marks[position].isStaged {
             if !seen.insert(found.records[position].address).inserted {
@@ -234,8 +232,7 @@ struct Import {
     private func dropStagedNames(_ batch: ObjectBatch) -> RecordedObjects {
         var new = RecordedObjects()
         for position in 0..<found.count where found.marks[position].isStaged {
-            // The version is recorded and the call has succeeded; a name that remains is swept with
-            // the lease, or by the next writer.
+            // The version is recorded; a remaining name is swept with the lease, or by the next writer.
             try? batch.dropStagedName(found.records[position].address)
             new.count += 1
             new.byteCount += found.records[position].byteCount

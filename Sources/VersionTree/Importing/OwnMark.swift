@@ -1,8 +1,7 @@
 package import CASStore
 
-/// A file that tells a directory of castree's own, which no version holds.
+/// A file that marks a directory as castree's own; no version may contain it.
 package struct OwnMark: Sendable {
-    /// How the file begins.
     package let start: [UInt8]
     private let what: String
 
@@ -33,14 +32,14 @@ package struct OwnMark: Sendable {
         return try fileSystem.read(file.raw, at: 0, count: start.count) == start
     }
 
-    /// Why the directory that has it is refused, as the end of a sentence.
+    /// Why the directory is refused, as the end of a sentence.
     package var objection: String {
         "it is \(what) of castree's, which no version holds; move it elsewhere, or leave it out by --exclude"
     }
 }
 
 extension FileSystem {
-    /// What of castree's own a directory is, or stands in: "a store", "an origin"; `nil` outside of both.
+    /// The kind of castree's own directory that this is or is inside ("a store", "an origin"); `nil` outside of both.
     package func ownPlace(around directory: Int32) throws(StoreError) -> String? {
         let mark = OwnMark(of: OwnMark.originName.utf8)
         var found: String?

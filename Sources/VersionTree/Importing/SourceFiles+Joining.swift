@@ -1,14 +1,13 @@
 import CASStore
 
-// A walk does not know how many files it will find. An array that grows exists twice for a moment,
-// so files are collected in parts of a fixed size and joined when their number is known.
+// A walk does not know how many files it will find. A growing array exists twice for a moment, so files are collected
+// in parts of a fixed size and joined once their number is known.
 
 extension SourceFiles {
-    /// How many files a part has: so many that the system reclaims each array when it is freed, so
-    /// few that one part more or less does not matter.
+    /// Large enough for the system to reclaim each freed array, small enough for one more part not to matter.
     private static let partCount = 4096
 
-    /// Makes an empty part, whose arrays never grow except for long paths.
+    /// Makes an empty part; only its array of path bytes may grow.
     static func part() -> SourceFiles {
         var part = SourceFiles()
         part.records.reserveCapacity(partCount)
@@ -20,7 +19,7 @@ extension SourceFiles {
 
     var isFull: Bool { count == Self.partCount }
 
-    /// Joins parts and sorts the files by path, byte by byte; consumes the parts.
+    /// Joins and consumes the parts, sorting the files bytewise by path.
     init(joining parts: inout [SourceFiles]) {
         let count = parts.reduce(0) { $0 + $1.count }
         self.init()
@@ -65,8 +64,7 @@ extension SourceFiles {
         arrange(&order)
     }
 
-    /// Puts at each position the file that `order` names for it, along the cycles of the
-    /// permutation; consumes `order`.
+    /// Permutes the files in place so that each position gets the file that `order` names; consumes `order`.
     private mutating func arrange(_ order: inout [UInt32]) {
         for first in order.indices where order[first] != UInt32(first) {
             let (record, state, mark) = (records[first], states[first], marks[first])

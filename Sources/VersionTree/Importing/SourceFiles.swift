@@ -1,11 +1,10 @@
 import CASStore
 
-/// The regular files of a directory, as an import found them: sorted by path.
+/// The regular files of a directory as an import found them, sorted by path.
 ///
-/// Kept compact, because a directory may have a million files: 92 bytes per file plus its path. The
-/// fields of the manifest have the manifest's form, so that it can share them.
+/// Kept compact, 92 bytes per file plus its path, because there may be a million files. The records have the
+/// manifest's form so that the manifest can share them.
 struct SourceFiles: Sendable {
-    /// What the manifest does not record.
     struct State: Sendable {
         var inode: UInt64
         var modifiedAt: Int64
@@ -19,9 +18,7 @@ struct SourceFiles: Sendable {
 
         init(device: Int) { bits = UInt32(device) << 4 }
 
-        /// Staged by this import, and not known to the store before.
-        ///
-        /// Only one file of each content is marked.
+        /// Staged by this import and new to the store; set for one file of each content.
         var isStaged: Bool {
             get { self[0] }
             set { self[0] = newValue }
@@ -31,13 +28,12 @@ struct SourceFiles: Sendable {
             get { self[1] }
             set { self[1] = newValue }
         }
-        /// Its fingerprint is known.
         var isHashed: Bool {
             get { self[2] }
             set { self[2] = newValue }
         }
 
-        /// A file with the same content is staged, or its object was read and is sound.
+        /// A file with the same content is staged, or its object was read and is intact.
         var isEnsured: Bool {
             get { self[3] }
             set { self[3] = newValue }
@@ -59,13 +55,12 @@ struct SourceFiles: Sendable {
     var states: [State] = []
     var marks: [Mark] = []
     var paths: [UInt8] = []
-    /// The file systems that the files are on: nearly always one.
+    /// The file systems of the files: nearly always one.
     private(set) var devices: [UInt64] = []
-    /// The mount of each of them, if the times of its files prove something.
+    /// Parallel to `devices`; `nil` where file times prove nothing.
     var mounts: [SourceMount?] = []
-    /// The directories in which they were listed.
     var directories: [SourceDirectory] = []
-    /// What was left out, and what was taken although it is probably not meant; a directory ends with a slash.
+    /// What was left out, and what was taken but probably should not be; a directory ends with a slash.
     var leftOut: [String] = []
     var unwanted: [String] = []
 
@@ -85,7 +80,7 @@ struct SourceFiles: Sendable {
         paths.append(contentsOf: path)
     }
 
-    /// The position of a device in `devices`; appends it if it is new.
+    /// The position of a device in `devices`, to which it is appended if new.
     mutating func position(ofDevice device: UInt64) -> Int {
         // Neighbours are on one device.
         if let known = devices.lastIndex(of: device) { return known }
@@ -95,7 +90,7 @@ struct SourceFiles: Sendable {
 
     func path(_ position: Int) -> String { records[position].path(in: paths) }
 
-    /// What identifies the state of a file; `nil` if nothing does.
+    /// Identifies the state of a file; `nil` if its times prove nothing.
     func key(_ position: Int) -> StatKey? {
         let device = marks[position].device
         guard device < mounts.count, let mount = mounts[device] else { return nil }
@@ -106,7 +101,6 @@ struct SourceFiles: Sendable {
             changedAt: state.changedAt, mount: mount)
     }
 
-    /// What the import knows about the object of a file.
     func knowledge(of position: Int) -> WriterKnowledge? {
         // An older manifest that is kept may name one more: what its publisher sent.
         guard position < count, marks[position].isHashed else { return nil }
@@ -115,7 +109,6 @@ struct SourceFiles: Sendable {
             hasMadeSure: marks[position].isStaged || marks[position].isEnsured)
     }
 
-    /// The positions of the files that are staged.
     var stagedPositions: [UInt32] {
         positions { marks[$0].isStaged }
     }
@@ -130,12 +123,12 @@ struct SourceFiles: Sendable {
         return result
     }
 
-    /// The positions that satisfy a condition, sorted by address, one for each distinct address.
+    /// Like ``positions(where:)``, sorted by address and with one position for each address.
     func distinctPositions(where isWanted: (Int) -> Bool) -> [UInt32] {
         Manifest.distinct(positions(where: isWanted), records)
     }
 
-    /// The manifest of these files, which shares their records and paths.
+    /// Shares the records and paths of these files.
     func manifest(
         version: VersionName, ordinal: Int64, createdAt: Int64,
         extras: [TreePath: Manifest.Extras]
@@ -155,12 +148,12 @@ struct SourceFiles: Sendable {
     }
 }
 
-// What the times of source files prove depends on the file system that they are on.
+// Whether file times prove anything depends on the file system.
 
 extension SourceFiles {
-    /// Looks once at each device, not at each file.
+    /// Looks at each device once instead of at each file.
     mutating func learnMounts(_ store: Store, root: Int32, followingLinks: Bool) {
-        // If one cannot be examined, reading it will tell what is wrong.
+        // If one cannot be examined, reading it will report the error.
         let rootDevice = try? store.fileSystem.outside.status(root).device
         mounts = Array(repeating: nil, count: devices.count)
         for (number, device) in devices.enumerated() {
@@ -178,7 +171,6 @@ extension SourceFiles {
         }
     }
 
-    /// The files whose states can be believed next time, with their content.
     var cacheable: some Sequence<(StatKey, ObjectID)> {
         (0..<count).lazy.compactMap { position in
             guard marks[position].isCacheable, let key = key(position) else { return nil }
@@ -194,10 +186,9 @@ struct SourceDirectory: Sendable {
 }
 
 extension SourceFiles {
-    /// Refuses a source whose directories have changed since they were listed: files came, went or were replaced, and
-    /// what was read would mix two releases.
+    /// Refuses a source in which directories changed after they were listed, which would mix two releases.
     ///
-    /// One call for each directory. Does not see a write into a file that has already been read.
+    /// Costs one call for each directory. Does not detect a write into a file that was already read.
     /// - Throws: `.changedWhileRead` with the path.
     func refuseChangedDirectories(
         _ root: Int32, followingLinks: Bool, _ fileSystem: any FileSystem

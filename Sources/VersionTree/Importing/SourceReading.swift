@@ -1,9 +1,7 @@
 import CASStore
 import Synchronization
 
-// Reading source files: hash and stage each, on all processors.
-
-/// Stages the source files at given positions.
+/// Hashes and stages source files on all processors.
 struct SourceReading: Sendable {
     let store: Store
     let root: Int32
@@ -11,7 +9,6 @@ struct SourceReading: Sendable {
     let followsLinks: Bool
     let progress: @Sendable (_ files: Int, _ bytes: Int64) -> Void
 
-    /// Hashes and stages `positions` of `found`, and fills in the results.
     func read(
         _ positions: [UInt32], of found: inout SourceFiles, again: Bool = false
     ) throws(StoreError) {
@@ -35,10 +32,7 @@ struct SourceReading: Sendable {
         try outcome.get()
     }
 
-    /// The slots of the files, each written by one worker.
-    ///
-    /// `@unchecked Sendable`: the counter hands every position to exactly one worker, and the owner
-    /// looks only after all have ended.
+    /// `@unchecked Sendable`: each position belongs to one worker, and the owner looks only after all have ended.
     private struct Slots: @unchecked Sendable {
         let records: UnsafeMutableBufferPointer<Manifest.Record>
         let states: UnsafeMutableBufferPointer<SourceFiles.State>
@@ -81,7 +75,7 @@ struct SourceReading: Sendable {
             : try fileSystem.openBeneath(root, path, .reading)
     }
 
-    /// Hashes and stages one file; repeats that if the file changes meanwhile, and waits for its writers.
+    /// Hashes and stages one file; starts over if it changes meanwhile, and waits for its writers.
     private func read(
         _ position: Int, _ slots: Slots, name: String, checker: inout ObjectChecker, again: Bool
     ) throws(StoreError) {
@@ -97,7 +91,7 @@ struct SourceReading: Sendable {
                     .unsupportedFile,
                     "unable to add \"\(printable(path))\": it is no longer a regular file")
             }
-            // Before the first read: the file's times reveal later changes.
+            // Taken before the first read, so that the file's times reveal later changes.
             let now = nanosecondsNow()
             let isQuiet = isQuiet(file.raw, status, at: now)
             guard isQuiet != false else {
@@ -129,7 +123,7 @@ struct SourceReading: Sendable {
             var mark = slots.marks[position]
             mark.isStaged = mark.isStaged || isStaged
             mark.isHashed = true
-            // A file that has moved to another device meanwhile is read again next time.
+            // A file that has moved to another device is read again next time.
             mark.isCacheable =
                 isQuiet == true && status.provesContent(at: now)
                 && slots.devices[mark.device] == status.device
@@ -146,21 +140,21 @@ struct SourceReading: Sendable {
         )
     }
 
-    /// The wait for a process that has the file open for writing: a writer may be about to close it, and a program that
-    /// is just starting has everything open that its parent has (fork(2)), on a busy disk for a second.
+    /// How long to wait for a process that has the file open for writing and may be about to close it.
+    ///
+    /// A child that is starting has everything open that its parent has (fork(2)), up to a second on a busy disk.
     private var waitForWriters: LockWait {
         var options = store.options
         options.waitLimit = min(.seconds(5), options.waitLimit)
         return LockWait(options)
     }
 
-    /// How long after its last change a file counts as being written, whoever has it open.
+    /// How long after its last change a file counts as being written unless proven otherwise.
     ///
-    /// A write stamps the file when it begins (ext4, xfs, btrfs); on a busy machine it may go on for a while, although
-    /// the state looks unchanged.
+    /// A write stamps the file when it begins (ext4, xfs, btrfs), and on a busy machine may continue for a while.
     private static let writingTime: Int64 = 10_000_000_000
 
-    /// Whether nobody was writing at the time of this call; `nil` if that cannot be told.
+    /// Whether no one was writing at the time of this call; `nil` if that is unknown.
     private func isQuiet(_ file: Int32, _ status: FileStatus, at now: Int64) -> Bool? {
         let latest = max(status.modifiedAt, status.changedAt)
         if latest < now - Self.writingTime { return true }

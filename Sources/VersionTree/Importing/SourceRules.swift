@@ -1,30 +1,27 @@
 package import CASStore
 
-/// What of a source becomes part of a version, and what is left out: a value that directories and archives obey.
+/// Decides which paths of a source a version takes, for directories and archives alike.
 ///
-/// First the patterns that were given, then those of the `.castreeignore` files, the deepest first; in each the last that
-/// matches decides. What no pattern matches is taken, but for what belongs to version control, the `.castreeignore`
-/// files themselves and, if so asked, junk.
+/// The given patterns come first, then those of the `.castreeignore` files from the deepest up; within each, the last
+/// match decides. A path that no pattern matches is taken, except for version control files, the `.castreeignore`
+/// files themselves and, on request, junk.
 package struct SourceRules: Sendable, Hashable {
     private let given: IgnoreList
     private var files: [IgnoreList] = []
-    /// Whether junk is left out.
     package let skipsJunk: Bool
 
-    /// What becomes of a path.
     package enum Verdict: Sendable {
         case taken
-        /// Taken, and probably not meant.
+        /// Taken but probably not meant.
         case takenUnwanted
-        /// Junk if its first bytes are those of an AppleDouble file, and taken otherwise.
+        /// Junk if its first bytes are those of an AppleDouble file, otherwise taken.
         case asItBegins
         case leftOut
     }
 
-    /// Makes rules.
     /// - Parameters:
-    ///   - patterns: what to leave out, each by the rules of gitignore(5); the last that matches decides.
-    ///   - skipsJunk: leave out what systems leave behind, such as `.DS_Store`.
+    ///   - patterns: what to leave out, by the rules of gitignore(5); the last match decides.
+    ///   - skipsJunk: leave out system files such as `.DS_Store`.
     /// - Throws: `.badPath` for a pattern that can match nothing.
     package init(excluding patterns: [String] = [], skippingJunk skipsJunk: Bool = false)
         throws(StoreError)
@@ -44,12 +41,12 @@ package struct SourceRules: Sendable, Hashable {
         self.skipsJunk = skipsJunk
     }
 
-    /// Adds what a `.castreeignore` says of what is below the directory in which it stands.
+    /// Adds the lines of the `.castreeignore` in `directory`, for everything below it.
     package mutating func obey(_ lines: [UInt8], in directory: [UInt8]) {
         files.append(IgnoreList(lines: lines, in: directory))
     }
 
-    /// What becomes of a path whose directory is taken.
+    /// The verdict on a path whose directory is taken.
     package func verdict(
         on path: UnsafeBufferPointer<UInt8>, isDirectory: Bool
     ) -> Verdict {
@@ -70,7 +67,6 @@ package struct SourceRules: Sendable, Hashable {
         }
     }
 
-    /// What becomes of what is junk.
     package var verdictOnJunk: Verdict { skipsJunk ? .leftOut : .takenUnwanted }
 
     private func deciding(
@@ -84,22 +80,18 @@ package struct SourceRules: Sendable, Hashable {
     }
 }
 
-/// Patterns that stand together, in one file or on one command line: the last one that matches decides.
+/// Patterns of one file or one command line; the last match decides.
 struct IgnoreList: Sendable, Hashable {
-    /// The directory below which they count, by its path; empty for all.
+    /// The path of the directory below which they apply; empty for all.
     private let base: [UInt8]
     private let patterns: [IgnorePattern]
 
-    /// Makes a list of patterns as they are.
     init(_ patterns: [IgnorePattern]) {
         base = []
         self.patterns = patterns
     }
 
-    /// Makes a list of the lines of a file that stands in a directory.
-    ///
-    /// As git reads them: nothing of an empty line or one that begins with `#`, and no spaces at the end unless a
-    /// backslash stands before them.
+    /// Reads lines as git does: skips empty ones and comments, and strips trailing spaces unless escaped.
     init(lines: [UInt8], in base: [UInt8]) {
         self.base = base
         var text = lines[...]
@@ -111,7 +103,6 @@ struct IgnoreList: Sendable, Hashable {
         }
     }
 
-    /// A line without the spaces at its end.
     private static func trimmed(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         var end = line.startIndex
         var position = line.startIndex

@@ -1,17 +1,16 @@
-/// What a source often holds that is not for users, by its name: the one list for directories and archives.
+/// Names that sources often contain but users do not need; shared by directories and archives.
 package enum UnwantedName: Sendable {
-    /// What belongs to version control: left out unless it is named.
+    /// Version control data: left out unless a pattern names it.
     case versionControl
-    /// The file that says what is left out: left out itself.
+    /// `.castreeignore`, which is itself left out.
     case ignoreFile
-    /// What systems leave behind in directories and archives.
+    /// Files that systems leave behind in directories and archives.
     case junk
-    /// Junk if it is an AppleDouble file; only its first bytes tell.
+    /// Junk if its first bytes are those of an AppleDouble file.
     case perhapsAppleDouble
-    /// What may be secret, or is for building only.
+    /// Possibly secret, or only needed for building.
     case notForUsers
 
-    /// The name of the file that says what is left out.
     static let nameOfIgnoreFile = Array(".castreeignore".utf8)
 
     /// The first bytes of an AppleDouble file (RFC 1740, appendix B).
@@ -38,12 +37,12 @@ package enum UnwantedName: Sendable {
     private static let firsts = Set(names.keys.compactMap(\.first))
     private static let macOS = Array("__MACOSX".utf8)
     private static let variants = Array(".env.".utf8)
-    /// Of keys; all of four bytes.
+    /// Endings of key files; all have four bytes.
     private static let endings = [".pem", ".key", ".p12", ".pfx", ".jks"].map { Array($0.utf8) }
     private static let appleDoubleMark = Array("._".utf8)
 
-    /// What is known of a name; `nil` if it is like any other.
-    /// - Parameter isAtRoot: whether it stands at the source's root: only there macOS puts a directory of its own.
+    /// `nil` for an ordinary name.
+    /// - Parameter isAtRoot: only at the source's root does macOS put a directory of its own.
     package init?(_ name: UnsafeBufferPointer<UInt8>, isAtRoot: Bool) {
         if let first = name.first, Self.firsts.contains(first),
             let known = Self.names[Array(name)]
@@ -62,7 +61,7 @@ package enum UnwantedName: Sendable {
         }
     }
 
-    /// Whether a path, which may end with a slash, leads to what belongs to version control.
+    /// Whether a path, which may end with a slash, leads to version control data.
     package static func isVersionControl(_ path: String) -> Bool {
         names[path.utf8.split(separator: 47).last.map { Array($0) } ?? []] == .versionControl
     }

@@ -1,85 +1,76 @@
 public import CASStore
 package import StrictJSON
 
-/// How to add a directory.
+/// Options for adding a directory.
 public struct AddOptions: Sendable {
-    /// Take what symbolic links point to; otherwise refuse them.
+    /// Takes what symbolic links point to; otherwise they are refused.
     public var followsLinks = false
-    /// What to leave out, each by the rules of gitignore(5); the last that matches decides.
+    /// What to leave out, by the rules of gitignore(5); the last match decides.
     ///
-    /// They come before those in the source's `.castreeignore` files. What belongs to version control (`.git`) is left out
+    /// These patterns precede those of the source's `.castreeignore` files. Version control data (`.git`) is left out
     /// unless a pattern names it: `!.git`.
     public var excluded: [String] = []
-    /// Leave out what systems leave behind: `.DS_Store`, AppleDouble files, `__MACOSX`, `Thumbs.db`, `desktop.ini`.
+    /// Leaves out `.DS_Store`, AppleDouble files, `__MACOSX`, `Thumbs.db` and `desktop.ini`.
     public var skipsJunk = false
-    /// What to throw at a directory without files; `nil` takes it.
-    ///
-    /// A version of nothing is seldom meant.
+    /// Thrown for a directory without files, which is seldom meant; `nil` accepts it.
     package var emptyRefusal: StoreError?
-    /// Believe the stat cache about files that have not changed since they were last read.
+    /// Whether to trust the stat cache for files that look unchanged since they were last read.
     package var usesCache = true
     /// The time that the manifest records, in seconds since 1970.
     public var createdAt: Int64?
-    /// Fields that the manifest keeps besides castree's own.
+    /// Members to keep in the manifest besides castree's own.
     package var foreign: [JSONValue.Member] = []
-    /// What the manifest says of files besides their content; paths that do not exist are ignored.
+    /// Extras of files for the manifest; paths that do not exist are ignored.
     package var extras: [TreePath: Manifest.Extras] = [:]
-    /// Called now and then, from any thread.
+    /// Called repeatedly, from any thread.
     package var progress: @Sendable (AddProgress) -> Void = { _ in }
 
-    /// Refuses links, believes the cache, reports nothing.
+    /// Refuses links, trusts the cache, and reports no progress.
     public init() {}
 }
 
-/// How far an add is.
+/// The progress of an add; counts only files that must be read.
 package struct AddProgress: Sendable, Hashable {
-    /// Files read, of those that must be.
     package var files: Int
-    /// All files that must be read.
     package var filesTotal: Int
-    /// Bytes read.
     package var bytes: Int64
-    /// All bytes that must be read.
     package var bytesTotal: Int64
 }
 
-/// What an add did.
+/// The result of an add.
 public struct AddReport: Sendable {
-    /// The version.
+    /// The name of the version.
     public let version: String
-    /// Its files.
+    /// The number of its files.
     public let files: Int
-    /// Their bytes.
+    /// The total size of its files.
     public let bytes: Int64
-    /// Objects that the store did not hold before.
+    /// The number of objects that were new to the store.
     public let newObjects: Int
-    /// Their bytes.
+    /// The total size of the new objects.
     public let newBytes: Int64
-    /// Paths that a file system that folds case or Unicode would merge.
-    ///
-    /// This one keeps them apart.
+    /// Paths that a file system that folds case or Unicode would merge, unlike this one.
     public let collisions: [PathCollision]
-    /// Other versions that lacked objects and are complete now.
+    /// Other versions that were missing objects and are now complete.
     public let healed: [String]
-    /// What of the source was left out; a directory, of which all was, ends with a slash.
+    /// Paths of the source that were left out; a directory left out whole ends with a slash.
     public internal(set) var leftOut: [String] = []
-    /// What was taken and looks as if it were not for users, such as `.env`; a directory ends with a slash.
+    /// Paths that were taken but look unfit for users, such as `.env`; a directory ends with a slash.
     public internal(set) var unwanted: [String] = []
 }
 
 extension VersionStore {
-    /// Imports a directory as a version: stores what is new, registers the manifest, materializes
-    /// the tree.
+    /// Imports a directory as a version: stores new content, registers the manifest, materializes the tree.
     ///
-    /// When it returns, all of it survives a power cut; if it throws, the version is not there and
-    /// what was staged is gone.
+    /// When it returns, all of it survives a power cut; if it throws, there is no such version and nothing stays
+    /// staged.
     ///
-    /// Adding the same content again under the same name changes nothing, and restores what was lost of
-    /// it. If it is interrupted or killed, just repeat it; after `.interrupted`, what was read is
-    /// neither read nor written again unless it was collected in between.
-    /// - Throws: `.versionExists` if the name is taken by other content; `.unsupportedFile`,
-    ///   `.badPath` (also for a pattern that can match nothing), `.pathCollision`, `.changedWhileRead` with the path; `.outOfSpace`, `.permission`,
-    ///   `.interrupted`, and what the index throws.
+    /// Adding the same content again under the same name changes nothing but restores lost parts. An add that was
+    /// interrupted or killed can be repeated; after `.interrupted`, files already read are not read again unless they
+    /// were collected in between.
+    /// - Throws: `.versionExists` if the name is taken by other content; `.unsupportedFile`, `.badPath` (also for a
+    ///   pattern that can match nothing), `.pathCollision`, `.changedWhileRead` with the path; `.outOfSpace`,
+    ///   `.permission`, `.interrupted`, and what the index throws.
     @discardableResult
     public func add(
         directory path: String, version name: String, options: AddOptions = AddOptions()
@@ -99,8 +90,7 @@ extension VersionStore {
         return try add(try walk.walk(root.raw), root, version, options, lease)
     }
 
-    /// Imports a directory that was listed before the store existed; see
-    /// ``add(directory:version:options:)``.
+    /// Imports a directory that was listed before the store existed; see ``add(directory:version:options:)``.
     @discardableResult
     package func add(
         _ listing: consuming DirectoryListing, version name: String,
@@ -110,7 +100,7 @@ extension VersionStore {
         let lease = try store.makeLease()
         var options = options
         options.followsLinks = listing.followsLinks
-        // Moved, not copied: the import changes them, and there may be a million.
+        // Moved, not copied: the import changes the files, and there may be a million.
         var files = SourceFiles()
         swap(&files, &listing.files)
         return try add(files, listing.root, version, options, lease)

@@ -1,6 +1,5 @@
 import CASStore
 
-/// The objects that an add brought, and the versions that they completed before it was recorded.
 struct RecordedObjects {
     var count = 0
     var byteCount: Int64 = 0
@@ -8,12 +7,11 @@ struct RecordedObjects {
 }
 
 extension VersionStore {
-    /// The end of every add: records a version and tells what came of it.
-    ///
+    /// Ends every add: records the version and reports the result.
     /// - Parameters:
-    ///   - leftOut: what of the source was left out, for the report.
-    ///   - unwanted: what came and is probably not meant, for the report.
-    ///   - bring: claims what the version names, and makes it objects and executable copies; `true` if that is the
+    ///   - leftOut: for the report.
+    ///   - unwanted: for the report.
+    ///   - bring: claims what the version names and creates missing objects and executable copies; `true` marks a
     ///     repetition. Returns the source files, as far as there are any.
     ///   - ended: called when the version is recorded.
     func record(
@@ -28,8 +26,7 @@ extension VersionStore {
         let registration = try file.registration()
         var completed: [String]?
         do throws(StoreError) {
-            // Again only if the same version was retired meanwhile, or something was collected between the
-            // look at it and the claim.
+            // Repeats only if the version was retired, or something collected, between the look-up and the claim.
             for attempt in 0...8 where completed == nil {
                 let found = try bring(registration, attempt > 0)
                 completed = try record(manifest, file, registration, found, lease)
@@ -56,8 +53,7 @@ extension VersionStore {
         return report
     }
 
-    /// Writes manifest and tree of a version whose objects are there, and records it.
-    ///
+    /// Writes the manifest and tree of a version whose objects exist, and records it.
     /// - Returns: as ``PreparedVersion/record(knowing:cached:)``.
     private func record(
         _ manifest: Manifest, _ file: ManifestFile, _ registration: Registration,
@@ -75,10 +71,10 @@ extension VersionStore {
     }
 }
 
-/// Why a directory cannot have a name: what the version of that name shows, and what differs.
+/// Explains why a directory cannot have a name: what the existing version shows, and what differs.
 ///
-/// A store that holds wrong bytes under a name (an older castree believed times that proved nothing) refuses
-/// the right ones in the same way; so the message names the files and tells how to replace the version.
+/// A store that holds wrong bytes under a name (an older castree trusted times that proved nothing) refuses the right
+/// ones in the same way. The message therefore names the files and tells how to replace the version.
 enum TakenName {
     /// How many paths are named, and how many characters of each are shown.
     private static let (pathsMax, lengthMax) = (5, 160)
@@ -111,10 +107,10 @@ enum TakenName {
 }
 
 extension VersionStore {
-    /// The error of an add whose name is taken, with the differences as far as they can be told.
+    /// Adds the differences to the error of an add whose name is taken, as far as they can be determined.
     func explained(_ error: StoreError, adding manifest: Manifest) -> StoreError {
         let name = manifest.version.description
-        // A name that differs in case, or an unreadable manifest: the error already says what there is to say.
+        // A name that differs in case, or an unreadable manifest: the error already says all there is to say.
         guard error.code == .versionExists, let old = try? self.manifest(of: name) else {
             return error
         }

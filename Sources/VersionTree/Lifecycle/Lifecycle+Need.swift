@@ -1,9 +1,5 @@
-// Why a version cannot be retired, and what to do about it.
-
 extension Lifecycle {
-    /// Why a version cannot be retired.
-    ///
-    /// The raw value is the reason as a sentence's end.
+    /// Why a version cannot be retired; the raw value ends a sentence.
     enum Need: String, CaseIterable {
         case current = "it is the current version"
         case pending = "it is pending"
@@ -13,7 +9,7 @@ extension Lifecycle {
         case lastKnownGood = "it is the last known good version"
     }
 
-    /// Why a version cannot be retired; `nil` if it can, as far as names tell.
+    /// Why a version cannot be retired; `nil` if it can, judging by names alone.
     func need(of version: String) -> Need? {
         if current == version { return .current }
         if pending == version { return .pending }
@@ -24,7 +20,6 @@ extension Lifecycle {
         return nil
     }
 
-    /// What ends the need of a version.
     func advice(on need: Need, of version: String) -> String {
         switch need {
         case .current: "activate another one first"
@@ -39,9 +34,7 @@ extension Lifecycle {
         }
     }
 
-    /// Any confirmation ends the trials for which there is a way back.
-    ///
-    /// A rollback would go to a known good version, which may be this one.
+    /// Any confirmation ends the trials that have a version to roll back to, which may be this one.
     private var adviceOnTrial: String {
         guard let current else { return "activate another one, start and confirm it first" }
         return boot?.version == current

@@ -1,16 +1,16 @@
 import CASStore
 import StrictJSON
 
-// lifecycle.json → value: every name must obey the rules, whoever wrote the file.
+// Reads lifecycle.json. Its names become paths, so each must obey the rules, whoever wrote the file.
 
 extension Lifecycle {
-    /// Where things stand; `root` is the directory of the store.
+    /// Reads the lifecycle from the directory of the store.
     /// - Throws: `.badLifecycle` if the file is damaged, or is gone while `current` shows something.
     static func read(
         _ root: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> Lifecycle {
         guard let status = try fileSystem.status(root, StoreLayout.lifecycle) else {
-            // The link is made after the file: somebody deleted the file, and all that it kept would be lost.
+            // The link is made after the file, so the file was deleted and all that it kept would be lost.
             guard let target = try fileSystem.symbolicLink(root, StoreLayout.current) else {
                 return Lifecycle()
             }
@@ -28,8 +28,7 @@ extension Lifecycle {
         }
     }
 
-    /// Reads the file.
-    /// - Throws: `.badLifecycle` with what is wrong; `.unsupportedFormat` if it is newer.
+    /// - Throws: `.badLifecycle` with what is wrong; `.unsupportedFormat` if the format is newer.
     init(parsing bytes: [UInt8]) throws(StoreError) {
         let document: JSONValue
         do throws(JSONError) {
@@ -64,12 +63,12 @@ extension Lifecycle {
         trials = try Self.list(document["trials"], "trials", Self.trial)
         isTrusting = document["trusting"]?.asBool ?? false
         let unknown = (document.asObject ?? []).filter { !Self.knownKeys.contains($0.key) }
-        // In the order in which they are written, so that two files that say the same are equal.
+        // In the order in which they are written, so that files with the same content are equal.
         others = unknown.withSortedKeys
         staleDigest = try Self.staleDigest(of: document)
     }
 
-    /// The digest in a document if it is not that of the content.
+    /// The digest in a document if it does not match the content.
     private static func staleDigest(of document: JSONValue) throws(StoreError) -> String? {
         guard let value = document[digestKey], let members = document.asObject else { return nil }
         let found = value.asString ?? ""
@@ -116,7 +115,6 @@ extension Lifecycle {
         value?.asInt64.flatMap { (0..<Int64(Int32.max)).contains($0) ? Int($0) : nil }
     }
 
-    // Names become paths: each must obey the rules, whoever wrote the file.
     private static func name(_ value: JSONValue?, _ field: String) throws(StoreError) -> String? {
         guard let value, !value.isNull else { return nil }
         guard let text = value.asString else { throw refuse("\"\(field)\" is not a name") }

@@ -2,7 +2,7 @@ import CASStore
 
 // Versions of equal content: what is known of one name holds for all.
 extension Lifecycle {
-    /// Shows a version from now on, and recognizes it if its content was here under another name.
+    /// Shows a version from now on, and recognizes it if its content was known under another name.
     mutating func activate(
         _ version: String, _ versions: some StartableVersions
     ) throws(StoreError) {
@@ -10,14 +10,13 @@ extension Lifecycle {
         let before = before
         let isSame = try hasContentOfCurrent(version, versions)
         activate(version)
-        // A version with the same content is nothing to go back to.
+        // A version with the same content is nothing to roll back to.
         if isSame { self.before = before }
     }
 
-    /// Recognizes a version whose content is known good under another name: it needs no trial, and
-    /// nothing counts against it.
+    /// Recognizes content that is known good under another name: it needs no trial, and failed starts are dropped.
     ///
-    /// The same holds for the content of what was current before the version on trial.
+    /// The same holds for the content of the version that was current before the trial.
     mutating func recognize(
         _ version: String, _ versions: some StartableVersions
     ) throws(StoreError) {
@@ -28,14 +27,14 @@ extension Lifecycle {
         let names = try knownGoodNames(of: content, versions)
         guard let oldest = names.last else { return }
         if knownGood.count >= Self.knownGoodMax {
-            // Another name of the same content may go; other content is a way back.
+            // Drop another name of the same content rather than other content that could be rolled back to.
             knownGood.removeAll { $0 == oldest }
         }
         knownGood.insert(version, at: 0)
         trials.removeAll { $0.content == content }
     }
 
-    /// Forgets all names of banned content: nobody can go back to any of them.
+    /// Forgets all names of banned content, so that none is rolled back to.
     mutating func forgetNames(
         of content: ObjectID, _ versions: some StartableVersions
     ) throws(StoreError) {
@@ -45,7 +44,6 @@ extension Lifecycle {
         if let before, try versions.content(of: before) == content { self.before = nil }
     }
 
-    /// Whether a version has the content of the current one.
     func hasContentOfCurrent(
         _ version: String, _ versions: some StartableVersions
     ) throws(StoreError) -> Bool {
@@ -55,7 +53,7 @@ extension Lifecycle {
         return try versions.content(of: version) == content
     }
 
-    /// The names of a content that are known good, the newest first.
+    /// The known good names of a content, newest first.
     private func knownGoodNames(
         of content: ObjectID, _ versions: some StartableVersions
     ) throws(StoreError) -> [String] {

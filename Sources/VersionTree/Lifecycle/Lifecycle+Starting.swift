@@ -2,11 +2,10 @@ package import CASStore
 
 // Pure transitions: what a start does to the lifecycle.
 extension Lifecycle {
-    /// How many starts of one content may fail, unless the app says otherwise.
+    /// The default number of starts of one content that may fail.
     public static let usualStrikes = 2
-    /// How many starts in a row may be taken back: the last of them counts as a failure.
+    /// How many starts in a row may be taken back; the last of them counts as a failure.
     static let takenBackMax = 3
-    /// How many trials are remembered.
     static let trialCountMax = 64
 
     /// Whether a start of a version must be confirmed.
@@ -20,19 +19,16 @@ extension Lifecycle {
         return boot
     }
 
-    /// How many starts count against a content.
     package func strikes(of content: ObjectID) -> Int {
         trials.first { $0.content == content }?.strikes ?? 0
     }
 
-    /// Whether a version waits after a strike, as far as its name tells.
+    /// Whether a version waits after a failed start, judging by its name alone.
     package func isResting(_ version: String) -> Bool {
         version != current && trials.contains { $0.version == version && $0.strikes > 0 }
     }
 
-    /// The app starts, or its first page is served.
-    ///
-    /// Counts the start against the content before making it.
+    /// Begins a start, because the app starts or its first page is served, and first counts it against the content.
     /// - Throws: `.noVersion` if there is nothing to start.
     package mutating func begin(
         _ request: StartRequest, _ versions: some StartableVersions
@@ -94,7 +90,7 @@ extension Lifecycle {
             }
         } catch {
             if [.interrupted, .locked].contains(error.code) || current == nil { throw error }
-            // What cannot be looked at waits on.
+            // A version that cannot be examined stays pending.
             return
         }
         let strikes = try versions.content(of: pending).map { self.strikes(of: $0) } ?? 0
@@ -103,7 +99,7 @@ extension Lifecycle {
     }
 
     /// The current version, or what can be started instead.
-    /// - Parameter standing: what the lifecycle was before what waited became current.
+    /// - Parameter standing: the lifecycle before the pending version became current.
     private mutating func startable(
         _ request: StartRequest, upon standing: Lifecycle, _ left: inout LeftVersion?,
         _ versions: some StartableVersions
@@ -111,7 +107,7 @@ extension Lifecycle {
         var failure: StoreError?
         if let current, try isUsable(current, versions, &failure) {
             let strikes = try versions.content(of: current).map { self.strikes(of: $0) } ?? 0
-            // Its starts were used up under another name, or while there was nothing to go back to.
+            // Its starts were used up under another name, or while there was nothing to roll back to.
             guard isOnTrial(current), strikes >= request.strikes,
                 let gone = try leave(
                     "it was started \(strikes) times and never confirmed", request, versions)
@@ -120,7 +116,7 @@ extension Lifecycle {
             return gone.current
         }
         if failure != nil, let then = standing.current, then != current {
-            // What waited and cannot be looked at waits on.
+            // A pending version that cannot be examined stays pending.
             self = standing
             return try startable(request, upon: standing, &left, versions)
         }
@@ -147,7 +143,7 @@ extension Lifecycle {
         return current
     }
 
-    /// Whether a version can be shown; what keeps its tree from being built matters only if nothing else can be.
+    /// Whether a version can be shown; `failure` gets an error from its tree, for use if nothing else can be shown.
     private func isUsable(
         _ version: String, _ versions: some StartableVersions, _ failure: inout StoreError?
     ) throws(StoreError) -> Bool {
@@ -160,10 +156,8 @@ extension Lifecycle {
         }
     }
 
-    /// Leaves the current version for the way back: it waits for another start, or is banned if its
-    /// strikes are used up.
-    ///
-    /// - Returns: `nil` if there is nothing to go back to; then nothing changes.
+    /// Rolls back from the current version, which is then pending or, if its starts are used up, banned.
+    /// - Returns: `nil` if there is nothing to roll back to; then nothing changes.
     mutating func leave(
         _ reason: String, _ request: StartRequest, _ versions: some StartableVersions
     ) throws(StoreError) -> LeftVersion? {
@@ -171,7 +165,7 @@ extension Lifecycle {
             let target = try findWayBack(versions, showing: request.canShow)
         else { return nil }
         var left = LeftVersion(current: target, from: from, reason: Self.bounded(reason))
-        // A current version without a row cannot be banned by content; going back matters more.
+        // A current version without a row cannot be banned by content; rolling back matters more.
         if let content = try versions.content(of: from) {
             // A start that an older castree made was not counted.
             if let boot, boot.version == from, boot.content == nil, !boot.isUncounted {
@@ -196,7 +190,7 @@ extension Lifecycle {
         return left
     }
 
-    /// Ends a start that is neither confirmed nor left; what somebody else has decided stands.
+    /// Ends a start that is neither confirmed nor rolled back; a decision made elsewhere stands.
     package mutating func leave(
         _ departure: Departure, _ request: StartRequest, _ versions: some StartableVersions
     ) throws(StoreError) -> LeftVersion? {
@@ -224,7 +218,7 @@ extension Lifecycle {
     ) throws(StoreError) -> LeftVersion? {
         guard current == version, boot?.token == token else { return nil }
         try recognize(version, versions)
-        // Somebody vouched for it under another name meanwhile.
+        // It was confirmed under another name meanwhile.
         guard isOnTrial(version) else { return nil }
         return try leaveOrRefuse(reason, request, versions)
     }
@@ -242,7 +236,7 @@ extension Lifecycle {
         return left
     }
 
-    /// The start of a version with that token, if nobody has confirmed or left it.
+    /// The start of a version with that token, unless it was confirmed or rolled back.
     private mutating func standing(
         _ version: String, token: String, _ versions: some StartableVersions
     ) throws(StoreError) -> Boot? {
@@ -250,9 +244,7 @@ extension Lifecycle {
         return unconfirmed.flatMap { $0.version == version && $0.token == token ? $0 : nil }
     }
 
-    /// Takes back a start that ended without failing: by an orderly stop, or with the system.
-    ///
-    /// The third in a row counts as a failure.
+    /// Takes back a start that ended by an orderly stop or with the system; the third in a row counts as a failure.
     mutating func takeBack(
         _ boot: Boot, _ request: StartRequest, _ versions: some StartableVersions
     ) throws(StoreError) -> LeftVersion? {
@@ -270,15 +262,14 @@ extension Lifecycle {
             request, versions)
     }
 
-    /// The newest known good version that can be shown, else what was current before, else the embedded one.
-    ///
+    /// The newest known good version that can be shown, else the one that was current before, else the embedded one.
     /// - Parameters:
-    ///   - isOther: whether its content must differ from the current version's: what failed under one
-    ///     name is no better under another.
-    ///   - canShow: whether a version has a page to start with. One that has none is passed over, unless the
-    ///     current version has none either.
-    /// - Throws: what the disk reported, if only that leaves nothing to go back to: there may be a way back a
-    ///   moment later, and until then what was never confirmed must not start again.
+    ///   - isOther: whether its content must differ from the current version's: what failed under one name is no
+    ///     better under another.
+    ///   - canShow: whether a version has a page to start with. A version without one is skipped, unless the current
+    ///     version has none either.
+    /// - Throws: what the disk reported, if that alone leaves nothing to roll back to. A retry may find something,
+    ///   and until then the unconfirmed version must not start again.
     package func findWayBack(
         _ versions: some StartableVersions, toOtherContent isOther: Bool = true,
         showing canShow: StartRequest.Showing = { _ in true }
@@ -322,7 +313,7 @@ extension Lifecycle {
         if trials.count > Self.trialCountMax { trials.removeLast() }
     }
 
-    /// A start that is neither confirmed nor failed, because somebody wants another version.
+    /// Drops a start that is neither confirmed nor failed because another version is wanted.
     mutating func abandonStart() {
         if let content = boot?.content,
             let index = trials.firstIndex(where: { $0.content == content })
@@ -333,7 +324,6 @@ extension Lifecycle {
         boot = nil
     }
 
-    /// Notes what is current when another version goes on trial.
     mutating func noteWayBack(for version: String) {
         guard let current, current != version, isOnTrial(version) else { return }
         // Later trials do not change it: what they follow is itself on trial.

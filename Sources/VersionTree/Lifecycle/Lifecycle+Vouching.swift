@@ -1,16 +1,15 @@
 package import CASStore
 
-// Confirmations. One that comes late counts more than a strike that came of not knowing.
+// Confirmations. A late one outweighs a failed start that was counted for lack of it.
 extension Lifecycle {
-    /// How many earlier starts are remembered whose tokens still count.
+    /// How many earlier starts with valid tokens are remembered.
     static let unheardMax = 16
 
-    /// Vouches for exactly the version that started, with the token that its start gave out.
+    /// Confirms exactly the version that started, with its start's token; returns whether this changed anything.
     ///
-    /// A later start may have taken the place of that one, and may have counted it as failed since nobody had
-    /// heard of it: then the version is known good all the same, its strikes and its ban go, and it waits for the
-    /// next start unless something else does.
-    /// - Returns: whether that is news.
+    /// A later start may have replaced it and counted it as failed for lack of a confirmation. The version is then
+    /// known good all the same: its failed starts and its ban are dropped, and it becomes pending unless another one
+    /// is.
     package mutating func vouch(
         _ name: String, token: String
     ) throws(StoreError) -> Bool {
@@ -20,7 +19,7 @@ extension Lifecycle {
             return false
         }
         if let boot, boot.version == name, boot.token == token, current == name {
-            // While others may still speak, repeating this is no error.
+            // While other starts may still be confirmed, repeating this is no error.
             if !unheard.isEmpty { unheard.insert(boot, at: 0) }
             confirm(name, token: token)
             return true
@@ -38,7 +37,7 @@ extension Lifecycle {
 
     private mutating func vouch(late start: Boot) {
         if let boot, boot.version == start.version, current == start.version {
-            // Whoever has the newer token may say the same.
+            // The holder of the newer token may confirm, too.
             unheard.insert(boot, at: 0)
             return confirm(start.version, token: start.token)
         }
@@ -57,11 +56,11 @@ extension Lifecycle {
         trials.removeAll { $0.version == start.version }
         knownGood = Array(knownGood.prefix(Self.knownGoodMax))
         confirmed = Confirmation(version: start.version, token: start.token)
-        // It was the ban that kept it from waiting.
+        // Only the ban kept it from being pending.
         if isBanned, pending == nil, current != start.version { pending = start.version }
     }
 
-    /// Remembers a start whose place another one takes, unless it ended with the system.
+    /// Remembers a start that another one replaces, unless it ended with the system.
     mutating func keepToken(of former: Boot?, _ request: StartRequest) {
         unheard.removeAll { Self.isOfAnotherSystem($0, request) }
         guard let former, !Self.isOfAnotherSystem(former, request),
@@ -71,7 +70,7 @@ extension Lifecycle {
         unheard = Array(unheard.prefix(Self.unheardMax))
     }
 
-    /// A version was left for a reason that is known: no earlier start speaks for it any more.
+    /// Invalidates the tokens of earlier starts of a version that was rolled back for a known reason.
     mutating func forgetTokens(
         of version: String, _ versions: some StartableVersions
     ) throws(StoreError) {

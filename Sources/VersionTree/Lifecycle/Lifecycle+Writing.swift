@@ -1,20 +1,17 @@
 import CASStore
 import StrictJSON
 
-// lifecycle.json: JSON without white space, keys sorted; replaced as a whole.
+// Writes lifecycle.json: JSON without white space, keys sorted, replaced as a whole.
 
 extension Lifecycle {
-    /// The version of the file's format.
     static let formatVersion: Int64 = 1
-    /// The most bytes that the file may have: longer ones are neither written nor read.
+    /// The size limit of the file, for reading and writing.
     static let byteCountMax = 16 << 20
-    /// The most bytes that the reason of a ban may have.
     static let reasonByteCountMax = 1000
 
-    /// A reason that the file can hold: the beginning of one that is too long, marked by "…"; without
-    /// NUL, which our JSON never holds.
+    /// A reason that fits the file: truncated with "…" if too long, and without NUL, which our JSON never contains.
     static func bounded(_ reason: String) -> String {
-        // One scalar more than fits is enough to see that it does not.
+        // One scalar beyond the limit is enough to tell that it is too long.
         var kept = String.UnicodeScalarView(
             reason.unicodeScalars.prefix(reasonByteCountMax + 1).map {
                 $0.value == 0 ? "\u{fffd}" : $0
@@ -29,7 +26,6 @@ extension Lifecycle {
         return String(kept)
     }
 
-    /// The bytes of the file.
     func serialized() throws(StoreError) -> [UInt8] {
         let members: [JSONValue.Member] =
             others
@@ -42,7 +38,7 @@ extension Lifecycle {
                 "format": .integer(Self.formatVersion),
                 "knownGood": .array(knownGood.map { .string($0) }),
                 "pending": JSONValue.text(pending) ?? .null,
-                // Newer than format 1: left out if there is nothing to say.
+                // Newer than format 1: omitted if there is nothing to say.
                 "before": .text(before),
                 "protected": protected.isEmpty
                     ? nil : .array(protected.sorted().map { .string($0) }),
@@ -85,9 +81,7 @@ extension Lifecycle {
 
     static let digestKey = "digest"
 
-    /// SHA-256 of the document without the member that holds it, keys sorted and without white space.
-    ///
-    /// It covers all members, including those that this castree does not know.
+    /// SHA-256 of all other members, even unknown ones, with sorted keys and without white space.
     static func digest(of members: [JSONValue.Member]) throws(StoreError) -> String {
         let others = members.filter { $0.key != digestKey }
         var digester = try Digester(.sha256)

@@ -1,62 +1,54 @@
 public import CASStore
 internal import StrictJSON
 
-/// Which version is current, pending, known good, bad, embedded: a value, with pure transitions.
+/// The state of a store's versions: which one is current, pending, known good, bad or embedded.
 ///
-/// Whoever changes it writes it to `lifecycle.json` before anybody acts on it.
+/// A value with pure transitions. A change is written to `lifecycle.json` before anything acts on it.
 public struct Lifecycle: Sendable, Hashable {
-    /// A ban of a version by its content: the same content under another name is banned, too; other
-    /// content under the same name is not.
+    /// A ban of a version by its content.
+    ///
+    /// The same content under another name is banned, too; other content under the same name is not.
     public struct Ban: Sendable, Hashable {
-        /// The name it had.
+        /// The name that the content had.
         public var version: String
-        /// The address of its content.
+        /// The address of the content.
         public var content: ObjectID
-        /// Why, in at most 1,000 bytes.
+        /// The reason, in at most 1,000 bytes.
         public var reason: String
-        /// How often it was banned.
+        /// How often the content was banned.
         public var count: Int
-        /// When it was last banned, in seconds since 1970.
+        /// The time of the last ban, in seconds since 1970.
         public var at: Int64
     }
 
-    /// A start that nobody has vouched for yet.
     package struct Boot: Sendable, Hashable {
-        /// The version that started.
         package var version: String
-        /// What a confirmation must present.
         package var token: String
-        /// When, in seconds since 1970.
+        /// In seconds since 1970.
         package var startedAt: Int64
-        /// The content that the start counts against; `nil` if it needs no confirmation, counts nothing, or an older castree
-        /// wrote it.
+        /// The content that the start counts against; `nil` if there is none, or an older castree recorded it.
         package var content: ObjectID?
-        /// Whether it counts nothing, whoever leaves it: a page of another site has caused it.
+        /// Whether the start never counts against the content, because a page of another site caused it.
         package var isUncounted = false
-        /// Names the time since the system started, if the system tells.
+        /// Identifies the system boot during which the start was made, if the system tells.
         package var system: String?
-        /// Whether a process watches the start; it has the lock while it lives (``VersionStore/takeStartLock()``).
+        /// Whether a process watches the start, holding the lock of ``VersionStore/takeStartLock()`` while it lives.
         package var isWatched = false
     }
 
-    /// Content that was started and that nobody has vouched for yet.
+    /// Content that was started but never confirmed.
     package struct Trial: Sendable, Hashable {
         /// The name under which it was last started.
         package var version: String
-        /// The address of the content.
         package var content: ObjectID
-        /// How many starts count against it; a start counts from its beginning until it is confirmed or
-        /// taken back.
+        /// How many starts count against the content, each from its beginning until it is confirmed or taken back.
         package var strikes = 0
-        /// How many starts in a row were taken back.
         package var takenBack = 0
     }
 
-    /// Who vouched for what last: repeating a confirmation is no error.
+    /// The last confirmation, kept because repeating it is no error.
     package struct Confirmation: Sendable, Hashable {
-        /// The version that was vouched for.
         package var version: String
-        /// The token it was vouched for with.
         package var token: String
     }
 
@@ -64,61 +56,52 @@ public struct Lifecycle: Sendable, Hashable {
     public var current: String?
     /// The version that the next boot switches to.
     public var pending: String?
-    /// Versions that started well, the newest first.
+    /// Versions that started well, newest first.
     public var knownGood: [String] = []
     /// The version that was shipped with the app.
     public var embedded: String?
-    /// What is banned, the newest ban first.
+    /// Bans, newest first.
     public var bad: [Ban] = []
-    /// The start that waits for its confirmation.
     package var boot: Boot?
-    /// Earlier starts of this time of the system whose tokens still count, the newest first.
+    /// Earlier starts since the system booted whose tokens are still valid, newest first.
     ///
-    /// A later start has taken their place without anybody knowing that they had failed: an app that was
-    /// started twice at once, say. They may still confirm what they have started.
+    /// Each was replaced before its outcome was known, for example because the app was started twice at once.
     package var unheard: [Boot] = []
-    /// The last confirmation.
     package var confirmed: Confirmation?
-    /// Versions that nobody and nothing may retire.
+    /// Versions that neither a person nor a policy may retire.
     public var protected: Set<String> = []
-    /// What was current before the version on trial: the way back if nothing is known good.
+    /// The version that was current before the one on trial: the rollback target if nothing is known good.
     package var before: String?
-    /// What was started and never confirmed, the newest first.
+    /// Content that was started but never confirmed, newest first.
     package var trials: [Trial] = []
-    /// Whether the store takes only signed releases from some origin: if trust.json is lost, this tells.
+    /// Whether the store accepts only signed releases from some origin, even if trust.json is lost.
     var isTrusting = false
-    /// Members of the file that this castree does not know; they are written back unchanged.
+    /// Members of the file unknown to this castree; they are written back unchanged.
     var others: [JSONValue.Member] = []
-    /// The digest in the file if it is not that of the file's content; empty if it is no digest at all.
+    /// The digest in the file if it does not match the content; empty if it is no digest at all.
     ///
-    /// Whoever changes an edited lifecycle writes it back, so that the next change does not hide the
-    /// edit: only a repair accepts what the file says.
+    /// Changing an edited lifecycle writes it back, so that the edit stays visible: only a repair accepts it.
     var staleDigest: String?
 
-    /// Whether the file is no longer as castree wrote it: somebody has edited it.
+    /// Whether the file was edited since castree wrote it; its content is used all the same.
     ///
-    /// It is believed all the same. A file without a digest is not known to be edited: an older castree
-    /// or a person wrote it.
+    /// A file without a digest does not count as edited: an older castree or a person wrote it.
     package var isEdited: Bool { staleDigest != nil }
 
-    /// How many known good versions are remembered.
     static let knownGoodMax = 16
 
-    /// Nothing is current.
     package init() {}
 
-    /// The ban that holds for a content.
+    /// The ban that applies to a content.
     public func ban(of content: ObjectID) -> Ban? { bad.first { $0.content == content } }
 
-    /// The versions to go back to, best first: the known good ones, newest first, then what was current
-    /// before the version on trial, then the embedded one.
+    /// The rollback targets, best first: known good ones, newest first, the one current before the trial, the
+    /// embedded.
     package var waysBack: [String] { knownGood + [before, embedded].compactMap { $0 } }
 
     // MARK: Transitions
 
-    /// Shows a version from now on.
-    ///
-    /// Stops waiting for a start of another version.
+    /// Shows a version from now on; no other version stays pending.
     mutating func activate(_ version: String) {
         noteWayBack(for: version)
         current = version
@@ -126,7 +109,7 @@ public struct Lifecycle: Sendable, Hashable {
         if boot?.version != version { abandonStart() }
     }
 
-    /// Forgets a ban, and what counts against the content.
+    /// Lifts the ban of a content and drops its failed starts.
     mutating func forgive(_ content: ObjectID) {
         bad.removeAll { $0.content == content }
         trials.removeAll { $0.content == content }
@@ -134,7 +117,7 @@ public struct Lifecycle: Sendable, Hashable {
 
     mutating func ban(_ version: String, content: ObjectID, reason: String, at time: Int64) {
         let count = (ban(of: content)?.count ?? 0) + 1
-        // From here on the ban says what the trials said.
+        // From here on the ban records what the trials did.
         forgive(content)
         bad.insert(
             Ban(
@@ -146,7 +129,6 @@ public struct Lifecycle: Sendable, Hashable {
         if before == version { before = nil }
     }
 
-    /// Vouches for a version.
     mutating func confirm(_ version: String, token: String) {
         knownGood.removeAll { $0 == version }
         knownGood.insert(version, at: 0)
@@ -158,10 +140,9 @@ public struct Lifecycle: Sendable, Hashable {
         confirmed = Confirmation(version: version, token: token)
     }
 
-    /// Forgets a retired version.
+    /// Forgets a retired version, except for its ban, since the content may come back.
     ///
-    /// Its ban stays: the content may come back. That it is known good stays with the heir, another name of
-    /// its content.
+    /// Its standing as known good passes to `heir`, another name of its content.
     mutating func retire(_ version: String, heir: String? = nil) {
         if let heir, !knownGood.contains(heir), let place = knownGood.firstIndex(of: version) {
             knownGood[place] = heir
@@ -171,10 +152,10 @@ public struct Lifecycle: Sendable, Hashable {
         if before == version { before = nil }
     }
 
-    /// What was current before, while a version that was started is neither confirmed nor banned.
+    /// The version that was current before, while a started version is neither confirmed nor banned.
     package var wayBack: String? { trials.isEmpty ? nil : before }
 
-    /// The versions that something is served from or may be gone back to, and the protected ones.
+    /// The versions that are shown, may be shown or rolled back to, or are protected.
     package var needed: Set<String> {
         protected.union(
             knownGood + [current, pending, embedded, wayBack].compactMap { $0 })

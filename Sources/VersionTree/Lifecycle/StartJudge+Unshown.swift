@@ -2,17 +2,15 @@ package import CASStore
 
 // Versions that have no page to start with.
 extension StartJudge {
-    /// Leaves a version that somebody made current and that has no page to show: it was not started, so it
-    /// waits as if it had been made pending.
-    ///
-    /// - Returns: `nil` if it is known good or is itself the way back, if there is nothing to go back to, or if
-    ///   another process has the lock.
+    /// Rolls back from a version that was made current but has no page to show, and makes it pending.
+    /// - Returns: `nil` if it is known good or the rollback target, if there is none, or if another process has the
+    ///   lock.
     package mutating func leaveUnshown(
         _ version: String, _ reason: String, _ ledger: some StartLedger
     ) throws(StoreError) -> LeftVersion? {
         guard try ledger.takeLock() else { return nil }
         defer { if watchedToken == nil { ledger.releaseLock() } }
-        // By what is on disk now: another process may have settled it before we had the lock.
+        // Decide by what is on disk now: another process may have acted before we had the lock.
         let lifecycle = try ledger.lifecycle()
         guard lifecycle.current == version, isDue(lifecycle) else { return nil }
         let left = try ledger.leave(
@@ -23,14 +21,13 @@ extension StartJudge {
         return left
     }
 
-    /// Whether this process watches a start of a version.
     package func isWatching(_ version: String) -> Bool { watched?.version == version }
 
-    /// Takes back the start that this process watches: its page was sent, and the browser showed another version's.
+    /// Takes back the start that this process watches: its page was sent, but the browser showed another version's.
     ///
-    /// It was no start, so it counts nothing, and the next page is the first one again. Where there is nothing to
-    /// go back to, the version stays, and its next page starts it.
-    /// - Parameter rests: whether it waits as after a strike all the same.
+    /// It was no start, so it does not count, and the next page is the first one again. If there is nothing to roll
+    /// back to, the version stays and its next page starts it.
+    /// - Parameter rests: whether it nevertheless waits as after a failed start.
     /// - Returns: `nil` if the version stays, or this process does not watch it.
     package mutating func takeBackUnshown(
         _ version: String, _ reason: String, rests: Bool = false, _ ledger: some StartLedger
@@ -39,7 +36,7 @@ extension StartJudge {
         let left = try ledger.leave(
             .unshown(version, token: watched.token, reason: reason), strikes: rules.strikes)
         let lifecycle = try ledger.lifecycle()
-        // Somebody has vouched for it meanwhile.
+        // It was confirmed meanwhile.
         guard lifecycle.boot?.token != watched.token else { return nil }
         hasStarted = false
         stopWatching(token: watched.token, ledger)
@@ -52,16 +49,16 @@ extension StartJudge {
         return left
     }
 
-    /// Notes that the pending version cannot be shown: no page is told that it waits until something changes.
+    /// Notes that the pending version cannot be shown: pages hear of it only once something changes.
     package mutating func holdBack(_ lifecycle: Lifecycle) { heldBack = lifecycle }
 }
 
 extension Lifecycle {
-    /// Leaves a version that could not be shown, and so was never started, or not by this process.
+    /// Rolls back from a version that could not be shown, and so was never started, or not by this process.
     ///
-    /// Earlier starts count as before; leaving it counts nothing more. A start that `castree boot` has made, and
-    /// that no server watches, ends here without having been seen: it does not count either. Nor does the one with
-    /// the token, which is over even if there is nothing to go back to.
+    /// Earlier starts count as before; this adds none. A start made by `castree boot` and watched by no server ends
+    /// here without having been seen, so it does not count either. Nor does the one with `token`, which is over even
+    /// if there is nothing to roll back to.
     mutating func leave(
         unshown version: String, token: String?, _ reason: String, _ request: StartRequest,
         _ versions: some StartableVersions

@@ -1,75 +1,67 @@
 package import CASStore
 
-/// What a judge of starts needs of the store; of its process it needs only whether that has the lock.
+/// The store as a judge of starts sees it; of its own process it knows only whether that has the lock.
 package protocol StartLedger: Sendable {
     func lifecycle() throws(StoreError) -> Lifecycle
-    /// Takes the lock; `false` while another process has it.
+    /// Returns `false` while another process has the lock.
     func takeLock() throws(StoreError) -> Bool
     func releaseLock()
-    /// Makes a start; the ledger adds token, time and system to the request.
+    /// Makes a start, adding token, time and system to the request.
     func begin(_ request: StartRequest) throws(StoreError) -> Begun
     func leave(_ departure: Departure, strikes: Int) throws(StoreError) -> LeftVersion?
     func confirm(_ version: String, token: String) throws(StoreError)
 }
 
-/// Judges the starts of one process: a value that knows no clock and no disk.
+/// Judges the starts of one process, as a value without clock or disk.
 ///
-/// It says when a page or the app starts a version, watches the start until somebody confirms it, and
-/// leaves the version when the time is over. Of several processes only the one with the lock watches;
-/// nobody else judges what a living process watches.
+/// It decides when a page or the app starts a version, watches the start until it is confirmed, and rolls back when
+/// its time is over. Of several processes only the one with the lock watches and judges.
 package struct StartJudge: Sendable, Hashable {
-    /// The rules by which starts are judged.
     package struct Rules: Sendable, Hashable {
         /// The time in the foreground in which a start must be confirmed; `nil` for no limit.
         package var allowed: Duration?
-        /// How many starts of one content may fail.
         package var strikes = Lifecycle.usualStrikes
-        /// The time in the foreground after which a version that waits after a strike is started again.
+        /// The time in the foreground after which a version that waits after a failed start is started again.
         package var rest = Duration.seconds(6 * 3600)
-        /// The most time that counts between two looks: a later look judges nothing, because the
-        /// process stood still, and what came meanwhile is read first.
+        /// The most time that counts between two looks; a later look judges nothing, because the process stood still.
         package var pace = Duration.seconds(2)
-        /// Whether somebody looks all the time; otherwise time counts by the clock of the app.
+        /// Whether ``StartJudge/tick(now:)`` is called continually; otherwise time counts by the clock of the app.
         package var isTicking = true
 
         package init(allowed: Duration?) { self.allowed = allowed }
     }
 
-    /// A start that this process watches.
     struct Watched: Sendable, Hashable {
         var version: String
         var token: String
-        /// What is left of its time; `nil` if nobody waits for it, or there was nothing to go back to.
+        /// The remaining time; `nil` if there is no limit, or there was nothing to roll back to.
         var left: Duration?
-        /// Whether its time is over and there was nothing to go back to.
+        /// Whether its time is over and there was nothing to roll back to.
         var isOverdue = false
     }
 
     let rules: Rules
     private(set) var watched: Watched?
-    /// What this process started last.
     var booted: String?
-    /// Whether this process has had its first start: only that start retries what waits after a strike.
+    /// Whether this process has had its first start: only that one retries a version that waits after a failed start.
     var hasStarted = false
-    /// The version that was gone back to, until its next page: that is the reload that follows, and starts nothing.
+    /// The version that was rolled back to, until its next page: that page is the reload, which starts nothing.
     private var reloading: String?
     /// The token of a start whose process died before this one began.
     var abandoned: String?
-    /// The lifecycle under which a page began without starting what is pending.
+    /// The lifecycle under which a page began without starting the pending version: the lock was taken, or it failed.
     ///
-    /// Another process has the lock, or the start failed. Until this changes, no page is told that anything waits.
+    /// Until this changes, pages are not told that a version is pending.
     package var heldBack: Lifecycle?
-    /// The lifecycle in which a start did not switch to what is pending: that waits, whatever its name.
+    /// The lifecycle in which a start did not switch to the pending version, which then waits whatever its name.
     var refused: Lifecycle?
-    /// How much longer a version that waits after a strike must wait.
     var restLeft: Duration
     var lastLook: Duration?
     private var isForeground = true
     private var hasEnded = false
-    /// Whether what is pending waits for the first page of the next process.
+    /// Whether the pending version waits for the first page of the next process.
     package var defersPending = false
 
-    /// Makes a judge for a process that begins now.
     package init(_ rules: Rules, _ ledger: some StartLedger) {
         self.rules = rules
         restLeft = rules.rest
@@ -80,43 +72,43 @@ package struct StartJudge: Sendable, Hashable {
             ledger.releaseLock()
             abandoned = boot.token
         } catch {
-            // Without a lock nothing is started; the first page tells why.
+            // Without a lock nothing is started; the first page reports why.
         }
     }
 
     // MARK: Questions
 
-    /// Whether a page may have something to do before it is answered.
+    /// Whether a page may have to be judged before it is answered.
     package func isDue(_ lifecycle: Lifecycle) -> Bool {
         guard !hasEnded, lifecycle.current != nil || lifecycle.pending != nil else { return false }
         if isReload(lifecycle) { return true }
-        // A start that is being watched is confirmed or left first.
+        // First a start that is being watched is confirmed or rolled back.
         if let watched, watched.version == lifecycle.current, !watched.isOverdue { return false }
         return booted == nil || waits(lifecycle) || isNew(lifecycle) || isUnwatched(lifecycle)
     }
 
-    /// Whether the next page is the reload that follows a rollback: not if somebody has made another version current.
+    /// Whether the next page is the reload that follows a rollback, unless another version was made current.
     private func isReload(_ lifecycle: Lifecycle) -> Bool {
         reloading != nil && reloading == lifecycle.current
     }
 
-    /// Whether the app has started what is current, nobody has vouched for it, and no process watches it.
+    /// Whether the current version was started but not confirmed, and no process watches it.
     private func isUnwatched(_ lifecycle: Lifecycle) -> Bool {
         guard let boot = lifecycle.unconfirmed else { return false }
         return !boot.isWatched && boot.version == lifecycle.current && boot.token != watched?.token
     }
 
-    /// Whether the next page starts what is pending, as far as anyone can tell.
+    /// Whether the next page starts the pending version, as far as can be told.
     package func startsPending(_ lifecycle: Lifecycle) -> Bool {
         waits(lifecycle) && !isReload(lifecycle) && isDue(lifecycle) && heldBack != lifecycle
     }
 
-    /// What a page that begins now would show: what is pending if the page starts it, or what is current.
+    /// The version that a page that begins now would show.
     package func candidate(_ lifecycle: Lifecycle) -> String? {
         waits(lifecycle) && !isReload(lifecycle) ? lifecycle.pending : lifecycle.current
     }
 
-    /// Whether a version that waits after a strike may be started.
+    /// Whether a version that waits after a failed start may be started.
     private var mayRetry: Bool { !hasStarted || restLeft <= .zero }
 
     private func waits(_ lifecycle: Lifecycle) -> Bool {
@@ -124,24 +116,21 @@ package struct StartJudge: Sendable, Hashable {
         return lifecycle.pending.map { mayStart($0, lifecycle) } ?? false
     }
 
-    /// Whether a pending version may be started: not while it waits after a failed start.
-    ///
-    /// Nor, where starts wait for the next process, after the first one of this.
+    /// Whether a pending version may be started: not while it waits after a failed start or for the next process.
     package func mayStart(_ pending: String, _ lifecycle: Lifecycle) -> Bool {
         if defersPending, hasStarted, lifecycle.current != nil { return false }
         return mayRetry || lifecycle.current == nil || !lifecycle.isResting(pending)
     }
 
-    /// Whether somebody has made a version current that nobody has started or vouched for yet.
+    /// Whether a version was made current that was neither started nor confirmed yet.
     private func isNew(_ lifecycle: Lifecycle) -> Bool {
         guard let current = lifecycle.current else { return false }
         return lifecycle.boot?.version != current && !lifecycle.knownGood.contains(current)
     }
 
-    /// The token of the start that this process watches.
     package var watchedToken: String? { watched?.token }
 
-    /// How long until ``look(_:now:)`` has something to do; `nil` if no time runs.
+    /// How long until the time of the watched start is over; `nil` if no time runs.
     package func remaining(now: Duration) -> Duration? {
         guard isForeground, let left = watched?.left else { return nil }
         return max(.zero, left - max(.zero, now - (lastLook ?? now)))
@@ -149,7 +138,7 @@ package struct StartJudge: Sendable, Hashable {
 
     // MARK: Starting
 
-    /// The app starts, or switches: an unconfirmed start that nobody watches has failed.
+    /// The app starts or switches: an unconfirmed start that no process watches has failed.
     package mutating func start(
         _ ledger: some StartLedger, now: Duration
     ) throws(StoreError) -> Begun {
@@ -160,10 +149,8 @@ package struct StartJudge: Sendable, Hashable {
         return try begin(request, ledger, hasLock: ledger.takeLock())
     }
 
-    /// A GET serves a page, answered 200 with the app's HTML: starts what waits for that.
-    ///
-    /// That is a pending version, or one that somebody made current and nobody has vouched for.
-    /// - Parameter isCounted: whether the start counts if nobody confirms it.
+    /// Starts a pending or unconfirmed current version when a GET serves a page, answered 200 with the app's HTML.
+    /// - Parameter isCounted: whether the start counts against the content if it is not confirmed.
     /// - Returns: what was started; `nil` if there was nothing to do, or another process has the lock.
     package mutating func pageBegins(
         _ lifecycle: Lifecycle, _ ledger: some StartLedger, now: Duration, isCounted: Bool = true
@@ -179,12 +166,12 @@ package struct StartJudge: Sendable, Hashable {
             heldBack = nil
             return nil
         }
-        // Starts after the first retry nothing, whatever becomes of this one.
+        // Starts after the first retry nothing, however this one ends.
         let isFirst = !hasStarted
         hasStarted = true
         guard try ledger.takeLock() else { return nil }
         defer { if watched == nil { ledger.releaseLock() } }
-        // By what is on disk now: another process may have acted before we had the lock.
+        // Decide by what is on disk now: another process may have acted before we had the lock.
         let lifecycle = try ledger.lifecycle()
         heldBack = lifecycle
         guard isDue(lifecycle) else { return nil }
@@ -203,7 +190,7 @@ package struct StartJudge: Sendable, Hashable {
     ) throws(StoreError) -> Begun {
         defer { if watched == nil, hasLock { ledger.releaseLock() } }
         var request = request
-        // Who does not watch has found the lock taken.
+        // A process that does not watch has found the lock taken.
         (request.isWatching, request.isLockTaken) = (hasLock, !hasLock)
         let begun = try ledger.begin(request)
         if request.mayRetry || begun.left != nil { restLeft = rules.rest }
@@ -220,8 +207,7 @@ package struct StartJudge: Sendable, Hashable {
 
     // MARK: Watching
 
-    /// Notes what other processes have done: lets go of a start that they confirmed or left, and takes over one
-    /// whose process has died.
+    /// Follows other processes: drops a start that they ended, and takes over one whose process has died.
     package mutating func follow(
         _ lifecycle: Lifecycle, _ ledger: some StartLedger, now: Duration
     ) throws(StoreError) {
@@ -244,8 +230,7 @@ package struct StartJudge: Sendable, Hashable {
         return boot?.isWatched == true && boot?.token != abandoned
     }
 
-    /// A page or the app says that a version has started well, whoever started it.
-    ///
+    /// Confirms a version on behalf of a page or the app, whichever process started it.
     /// - Returns: whether that version is known good now.
     package mutating func confirm(
         _ version: String, _ ledger: some StartLedger
@@ -255,7 +240,7 @@ package struct StartJudge: Sendable, Hashable {
         return isGood
     }
 
-    /// Vouches for a version; tells whether it is known good now, and which start that ended.
+    /// Confirms a version; returns whether it is known good now, and the token of the start that this ended.
     static func vouch(
         for version: String, _ ledger: some StartLedger
     ) throws(StoreError) -> (isGood: Bool, token: String?) {
@@ -266,14 +251,14 @@ package struct StartJudge: Sendable, Hashable {
         do throws(StoreError) {
             try ledger.confirm(version, token: boot.token)
         } catch {
-            // Somebody else left it just now.
+            // It was rolled back just now.
             guard error.code == .wrongToken else { throw error }
             return (false, nil)
         }
         return (true, boot.token)
     }
 
-    /// Lets go of the start with that token, which was confirmed or left.
+    /// Stops watching the start with that token, which was confirmed or rolled back.
     package mutating func stopWatching(token: String, _ ledger: some StartLedger) {
         if watched?.token == token { stopWatching(ledger) }
     }
@@ -284,28 +269,23 @@ package struct StartJudge: Sendable, Hashable {
         ledger.releaseLock()
     }
 
-    /// Lets time pass.
-    ///
-    /// - Returns: whether the time of a start is over, so that it must be judged once everything that has
-    ///   come by now is read; not if the last look was long ago.
+    /// - Returns: whether to judge the start once all arrived input is read; `false` if the last look was long ago.
     package mutating func tick(now: Duration) -> Bool {
         let isLate = pass(now)
         return !isLate && isOver
     }
 
-    /// Wakes up when the time of a start should be over: for callers that do not look all the time.
-    ///
-    /// - Returns: whether to judge it now; not if the call is late, because then the process stood still.
+    /// Wakes up when the time of a start should be over, for callers that do not look continually.
+    /// - Returns: whether to judge it now; `false` if the call is late, because then the process stood still.
     package mutating func wake(due deadline: Duration, now: Duration) -> Bool {
         let isLate = now - deadline > rules.pace
         pass(isLate ? deadline : now)
         lastLook = now
-        // As long as it takes to read what came meanwhile.
+        // As long as it takes to read what arrived meanwhile.
         if isLate, isOver { watched?.left = rules.pace }
         return !isLate && isOver
     }
 
-    /// Leaves the version that was not confirmed in time.
     package mutating func judge(
         _ ledger: some StartLedger
     ) throws(StoreError) -> LeftVersion? {
@@ -314,7 +294,7 @@ package struct StartJudge: Sendable, Hashable {
             let left = try ledger.leave(
                 .unconfirmed(late.version, token: late.token, reason: reason),
                 strikes: rules.strikes)
-            // Otherwise somebody else has confirmed or left it meanwhile.
+            // Otherwise it was confirmed or rolled back elsewhere.
             stopWatching(ledger)
             guard let left else { return nil }
             booted = left.current
@@ -323,12 +303,11 @@ package struct StartJudge: Sendable, Hashable {
             restLeft = rules.rest
             return left
         } catch {
-            // If there is nothing better to show, a confirmation is welcome however late; a full or
-            // failing disk may be better soon.
+            // If there is nothing better to show, a late confirmation is welcome; a disk may recover soon.
             if error.code == .nothingToRollBackTo {
                 watched?.left = nil
                 watched?.isOverdue = true
-                // What is pending need not wait for it any longer, here or elsewhere.
+                // The pending version need not wait for it any longer, here or elsewhere.
                 heldBack = nil
                 ledger.releaseLock()
             } else {
@@ -340,9 +319,7 @@ package struct StartJudge: Sendable, Hashable {
 
     private static let retryPause = Duration.seconds(5)
 
-    /// Whether the time of a start is over.
     package var isOver: Bool { watched?.left.map { $0 <= .zero } ?? false }
-    /// Whether it is over, and there was nothing to go back to.
     package var isOverdue: Bool { watched?.isOverdue ?? false }
 
     private var reason: String {
@@ -352,7 +329,6 @@ package struct StartJudge: Sendable, Hashable {
         return "it was not confirmed within \(words)"
     }
 
-    /// Lets time pass.
     /// - Returns: whether the last look was so long ago that the process must have stood still.
     @discardableResult
     private mutating func pass(_ now: Duration) -> Bool {
@@ -377,13 +353,12 @@ package struct StartJudge: Sendable, Hashable {
         self.isForeground = isForeground
     }
 
-    /// Stops judging, and leaves the start to others.
     mutating func letGo(_ ledger: some StartLedger) {
         hasEnded = true
         stopWatching(ledger)
     }
 
-    /// The process ends in an orderly way: takes back a start that nobody has confirmed yet.
+    /// Ends the process in an orderly way, taking back a start that is not yet confirmed.
     package mutating func end(_ ledger: some StartLedger) throws(StoreError) {
         hasEnded = true
         guard let watched else { return }

@@ -27,8 +27,7 @@ extension Manifest {
         try validateForeign()
     }
 
-    /// Refuses foreign fields that would make the file unreadable: a field that occurs twice, nests too
-    /// deep, or holds a NUL.
+    /// Refuses foreign fields that would make the file unreadable: a duplicate, too deep nesting, or a NUL.
     func validateForeign() throws(StoreError) {
         let own = [
             "castree", "createdAt", "entries", "order", "received", "recovered", "version",
@@ -44,7 +43,7 @@ extension Manifest {
         _ fields: [JSONValue.Member], beside own: [String], of owner: String, depth: Int
     ) throws(StoreError) {
         if fields.isEmpty { return }
-        // As bytes: strings that only look alike are different keys.
+        // Compared as bytes: strings that only look alike are different keys.
         var seen = Set(own.map { Array($0.utf8) })
         for field in fields where !seen.insert(Array(field.key.utf8)).inserted {
             throw refuse("\(owner) has the field \"\(printable(field.key))\" twice")
@@ -76,8 +75,7 @@ extension Manifest {
         return nil
     }
 
-    // In byte order, "a/b" need not follow "a" directly ("a!" comes between them), so bisection
-    // finds a directory whose path is also a file.
+    // "a/b" need not follow "a" directly ("a!" is between them), so bisection finds a file that is also a directory.
     private func validatePair(_ left: Int, _ right: Int) throws(StoreError) {
         let isSame = withPath(left) { first in withPath(right) { first.equals($0) } }
         if isSame { throw refuse("it has the path \(shown(left)) twice") }
@@ -97,8 +95,7 @@ extension Manifest {
     }
 
     private func validateSizes() throws(StoreError) {
-        // Numbers sort several times faster than entries: 42 bits of the address, and 22 that hold
-        // any position.
+        // Numbers sort several times faster than entries: 42 bits of the address, and 22 that hold any position.
         var keys: [UInt64] = []
         keys.reserveCapacity(count)
         for position in 0..<count {
@@ -107,7 +104,7 @@ extension Manifest {
         keys.sort()
         for (left, right) in zip(keys, keys.dropFirst()) where left >> 22 == right >> 22 {
             let (first, second) = (Int(left & 0x3F_FFFF), Int(right & 0x3F_FFFF))
-            // Two addresses that begin alike: compare them all.
+            // Two addresses begin alike: compare them all.
             guard records[first].address == records[second].address else {
                 return try validateAllSizes()
             }

@@ -1,14 +1,13 @@
 public import CASStore
 
-// The entries of a manifest one by one, without a value for each: for callers that read all.
+// The entries of a manifest one by one, without a value for each, for callers that read all.
 extension Manifest {
-    /// The bytes of all paths together.
+    /// The total length of all paths.
     package var pathByteCount: Int { paths.count }
 
-    /// The address of the entry at a position.
     package func address(at position: Int) -> ObjectID { records[position].address }
 
-    /// How many directories its tree has below its own.
+    /// The number of directories in the tree, without its root.
     package var directoryCount: Int {
         (0..<count).reduce(0) { total, position in
             let shared = position == 0 ? 0 : sharedDirectory(position - 1, position)
@@ -18,10 +17,9 @@ extension Manifest {
         }
     }
 
-    /// Whether something hangs on its entries: routes, labels, fields of others.
+    /// Whether any entry has routes, labels or foreign fields, or the manifest has.
     package var hasExtras: Bool { !extras.isEmpty || !foreign.isEmpty }
 
-    /// The size of the entry at a position.
     package func byteCount(at position: Int) -> Int64 { records[position].byteCount }
 
     /// This manifest without the entries that have certain addresses.
@@ -32,7 +30,7 @@ extension Manifest {
             entries: entries.filter { !addresses.contains($0.address) })
     }
 
-    /// Whether it was made again from a tree, without what only its publisher knows: routes, labels, fields.
+    /// Whether it was rebuilt from a tree, without the routes, labels and fields that only its publisher knows.
     package var lacksFields: Bool { received?.format == Received.unknownFormat }
 
     /// Whether every entry of the other manifest is in this one with the same content.
@@ -44,19 +42,17 @@ extension Manifest {
         }
     }
 
-    /// What two manifests say of one path, by its positions in them.
+    /// A difference between two manifests at one path, by its positions in them.
     package enum Difference {
-        /// Only the older one has it.
+        /// Only in the older one.
         case removed(Int)
-        /// Only the newer one has it.
+        /// Only in the newer one.
         case added(Int)
-        /// Its content or its executable bit differs.
+        /// The content or the executable bit differs.
         case changed(from: Int, to: Int)
     }
 
-    /// Calls `body` for each path of which an older manifest says something else, in the order of paths.
-    ///
-    /// Takes time by the number of entries, and no memory.
+    /// Calls `body` for each path that differs from an older manifest, in path order, in linear time and no memory.
     package func forEachDifference(from old: Manifest, _ body: (Difference) -> Void) {
         var (left, right) = (0, 0)
         while left < old.count || right < count {
@@ -84,7 +80,6 @@ extension Manifest {
         return old.withPath(left) { first in withPath(right) { first.compare($0) } }
     }
 
-    /// Whether a path is that of a directory: files lie below it.
     package func hasFiles(below directory: TreePath) -> Bool {
         let prefix = Array("\(directory)/".utf8)
         let first = (0..<count).firstPosition { position in
@@ -93,11 +88,11 @@ extension Manifest {
         return first < count && withPath(first) { $0.starts(with: prefix) }
     }
 
-    /// The address of what the version contains, whatever its name and whenever it was made: bans
-    /// are kept by it, and content that is added again is recognized by it.
+    /// The address of the version's content, independent of its name and time.
     ///
-    /// SHA-256 over `castree-content 1\n` and for each entry, in order: the path, NUL, `x` or `-`,
-    /// the 32 bytes of the address, then each route and NUL, sorted by bytes, then NUL.
+    /// Bans are kept by it, and content that is added again is recognized by it. SHA-256 over `castree-content 1\n`
+    /// and for each entry, in order: the path, NUL, `x` or `-`, the 32 bytes of the address, then each route and NUL,
+    /// sorted by bytes, then NUL.
     public func contentAddress() throws(StoreError) -> ObjectID {
         var digester = try Digester(.sha256)
         var buffer = Array("castree-content 1\n".utf8)
@@ -125,8 +120,7 @@ extension Manifest {
         return digester.finish { ObjectID(unchecked: $0) }
     }
 
-    /// What the index needs to know.
-    ///
+    /// The facts that the index records.
     /// - Parameter manifest: the address of the canonical bytes.
     package func registration(manifest: ObjectID) throws(StoreError) -> Registration {
         var registration = Registration(
@@ -137,10 +131,9 @@ extension Manifest {
         return registration
     }
 
-    /// The distinct objects it names: those of its entries, the publisher's manifest, and what it named before it was
-    /// made again.
+    /// The distinct objects that it names: its entries', the publisher's manifest, and those in ``recovered``.
     package var references: References {
-        // As if each were one more entry at the end; the same bytes may well be a file of the version.
+        // Treated as more entries at the end, since the same bytes may also be a file of the version.
         let more = (received.map { [$0.reference] } ?? []) + (recovered ?? [])
         let records =
             records
@@ -153,7 +146,6 @@ extension Manifest {
             Self.distinct((0..<UInt32(records.count)).map { $0 }, records), of: records)
     }
 
-    /// The objects that the records at the positions in `order` name.
     static func references(_ order: [UInt32], of records: [Record]) -> References {
         References(count: order.count, position: { Int(order[$0]) }) { index in
             let record = records[Int(order[index])]

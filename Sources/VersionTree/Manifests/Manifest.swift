@@ -1,10 +1,10 @@
 public import CASStore
 public import StrictJSON
 
-/// What a version consists of: paths, and for each the address, size and ways to reach it.
+/// The content of a version: paths with the address, size and routes of each.
 ///
-/// Immutable; sorted by path, byte by byte. Kept compact (about 50 bytes per entry plus its path),
-/// because a manifest may have a million entries.
+/// Immutable and sorted bytewise by path. Kept compact (about 50 bytes per entry plus its path), because a manifest
+/// may have a million entries.
 public struct Manifest: Sendable {
     /// One file of a version.
     public struct Entry: Sendable, Hashable {
@@ -12,7 +12,7 @@ public struct Manifest: Sendable {
         public var path: TreePath
         /// The address of its bytes.
         public var address: ObjectID
-        /// Their number.
+        /// The size in bytes.
         public var byteCount: Int64
         /// Whether the file is materialized with mode 0555 instead of 0444.
         public var isExecutable: Bool
@@ -38,20 +38,15 @@ public struct Manifest: Sendable {
         }
     }
 
-    /// What the publisher sent: an object, kept as long as the version.
-    ///
-    /// Signatures cover exactly these bytes; the manifest is what was read from them.
+    /// The publisher's manifest: an object, kept as long as the version, because signatures cover its exact bytes.
     package struct Received: Sendable, Hashable {
-        /// The value of ``format`` if nobody knows it: the manifest was made again from a tree.
+        /// The value of ``format`` in a manifest that was rebuilt from a tree.
         static let unknownFormat = "unknown"
-        /// The format it is in, and its version: `meteor/1`.
+        /// The format with its version: `meteor/1`.
         package var format: String
-        /// The address of its bytes.
         package var address: ObjectID
-        /// Their number.
         package var byteCount: Int64
 
-        /// Makes a record of what was received.
         package init(format: String, address: ObjectID, byteCount: Int64) {
             self.format = format
             self.address = address
@@ -65,23 +60,18 @@ public struct Manifest: Sendable {
         var reference: Reference { Reference(address: address, byteCount: byteCount) }
     }
 
-    /// The most entries a manifest may have.
     package static let countMax = 4_000_000
-    /// The most bytes that the text of a manifest may have: longer ones are neither written nor read.
-    ///
-    /// Enough for ``countMax`` entries with paths of 150 bytes each.
+    /// The size limit of a manifest's text, enough for ``countMax`` entries with paths of 150 bytes each.
     package static let byteCountMax = 1 << 30
     /// How deep the text of a manifest may nest.
     static let depthMax = 64
 
-    /// How large a manifest may be: the same for writers and readers; only tests set less.
+    /// Size limits, the same for writers and readers; only tests set lower ones.
     package struct Limits: Sendable {
-        /// The most entries.
         package var count = Manifest.countMax
-        /// The most bytes of text.
         package var byteCount = Manifest.byteCountMax
 
-        /// Whether the text is a stranger's: then its memory is metered while it is read.
+        /// Whether the text is untrusted, so that the memory for reading it is metered.
         package var isMetered = false
 
         package init(count: Int = Manifest.countMax, byteCount: Int = Manifest.byteCountMax) {
@@ -89,7 +79,7 @@ public struct Manifest: Sendable {
             self.byteCount = byteCount
         }
 
-        /// For what comes over a network.
+        /// Limits for a manifest from the network.
         package static func foreign(entryCountMax: Int) -> Limits {
             var limits = Limits(count: min(entryCountMax, Manifest.countMax))
             limits.isMetered = true
@@ -99,18 +89,15 @@ public struct Manifest: Sendable {
 
     /// The version's name.
     public internal(set) var version: VersionName
-    /// Orders versions: a larger one is newer.
-    ///
-    /// Clocks decide nothing.
+    /// Orders versions, independent of clocks: a larger one is newer.
     public internal(set) var ordinal: Int64
     /// When the version was registered, in seconds since 1970; for people.
     public internal(set) var createdAt: Int64
     /// The publisher's manifest, if the version came in another format or over a network.
     package var received: Received?
-    /// What the lost manifest named and the tree does not show, in a version whose manifest was made again from its tree;
-    /// `nil` for a manifest as its publisher made it, or known to say the same.
+    /// Objects that a lost manifest named and the tree does not show, kept because it is unknown what needs them.
     ///
-    /// Kept because nobody knows what else needs it. A version with such a manifest is never complete.
+    /// Set in a manifest rebuilt from a tree unless known to be equal; a version with them is never complete.
     package var recovered: [Reference]?
     /// Fields that castree does not know, kept as they came.
     public internal(set) var foreign: [JSONValue.Member] = []
@@ -118,7 +105,7 @@ public struct Manifest: Sendable {
     // Parallel to each other, sorted by path.
     private(set) var records: [Record] = []
     private(set) var paths: [UInt8] = []
-    /// What only few entries have, by position.
+    /// By position; few entries have extras.
     package private(set) var extras: [Int: Extras] = [:]
 
     struct Record: Sendable {
@@ -135,17 +122,13 @@ public struct Manifest: Sendable {
         }
     }
 
-    /// What only few entries have.
+    /// Parts of an entry that few entries have.
     package struct Extras: Sendable {
-        /// URL paths besides "/" and the path.
         package var routes: [String] = []
-        /// Digests by which the publisher names or checks the bytes.
         package var labels: [Label] = []
-        /// Fields that castree does not know.
         package var foreign: [JSONValue.Member] = []
         var isEmpty: Bool { routes.isEmpty && labels.isEmpty && foreign.isEmpty }
 
-        /// Makes extras.
         package init(
             routes: [String] = [], labels: [Label] = [], foreign: [JSONValue.Member] = []
         ) {
@@ -156,9 +139,8 @@ public struct Manifest: Sendable {
     }
 
     /// Makes a manifest of entries in any order.
-    /// - Throws: `.badManifest` for a path that occurs twice, a file in place of a directory, a
-    ///   negative size, one object with two sizes, a route that occurs twice, an address of zeros, a
-    ///   foreign field that nobody could read again.
+    /// - Throws: `.badManifest` for a duplicate path or route, a file in place of a directory, a negative size, one
+    ///   object with two sizes, an address of zeros, or a foreign field that could not be read back.
     public init(
         version: VersionName, ordinal: Int64, createdAt: Int64, entries: [Entry],
         foreign: [JSONValue.Member] = []
@@ -183,7 +165,7 @@ public struct Manifest: Sendable {
             paths: paths, extras: extras, foreign: foreign)
     }
 
-    /// Makes a manifest of records that are already sorted.
+    /// - Parameter records: sorted by path.
     init(
         version: VersionName, ordinal: Int64, createdAt: Int64, records: [Record], paths: [UInt8],
         extras: [Int: Extras], foreign: [JSONValue.Member]
@@ -201,15 +183,13 @@ public struct Manifest: Sendable {
     /// The number of files.
     public var count: Int { records.count }
 
-    /// The sum of their sizes.
     package var byteCount: Int64 { records.reduce(0) { $0 + $1.byteCount } }
 
-    /// The addresses that some path shows as executable; empty files are made, not linked.
+    /// The addresses that some path shows as executable, without empty files, which are created instead of linked.
     var executables: some Sequence<ObjectID> {
         records.lazy.filter { $0.isExecutable && $0.byteCount > 0 }.map(\.address)
     }
 
-    /// The entry at a position.
     package subscript(position: Int) -> Entry {
         let record = records[position]
         let more = extras[position]
@@ -230,12 +210,10 @@ public struct Manifest: Sendable {
         position(of: path.description).map { self[$0] }
     }
 
-    /// The position of a path, found by bisection.
     func position(of path: String) -> Int? {
         Array(path.utf8).withUnsafeBufferPointer { position(of: $0) }
     }
 
-    /// The position of a path, found by bisection.
     package func position(of wanted: UnsafeBufferPointer<UInt8>) -> Int? {
         (0..<count).bisected { position in withPath(position) { wanted.compare($0) } }
     }
@@ -247,7 +225,7 @@ public struct Manifest: Sendable {
         }
     }
 
-    /// Calls `body` with the path of the entry at a position; its bytes are valid only in the call.
+    /// Calls `body` with the path at a position; its bytes are valid only during the call.
     @inline(__always)
     package func withPath<R>(_ position: Int, _ body: (UnsafeBufferPointer<UInt8>) -> R) -> R {
         let record = records[position]
@@ -282,7 +260,7 @@ public struct Manifest: Sendable {
         return order
     }
 
-    /// Sorts positions by address, and those of one address among themselves.
+    /// Sorts by address, then by position.
     static func sortByAddress(_ positions: inout [UInt32], _ records: [Record]) {
         records.withUnsafeBufferPointer { records in
             positions.sort { left, right in

@@ -2,11 +2,9 @@ package import CASStore
 import StrictJSON
 import Synchronization
 
-// Bytes → manifest. The bytes may come from anywhere: every rule is checked before anything is
-// believed, and nothing but the manifest itself is allocated.
+// Parses manifests from anywhere, checking every rule first; only the manifest itself is allocated.
 
 extension Manifest {
-    /// Reads a manifest.
     /// - Throws: `.badManifest` with what is wrong and where.
     package init(parsing bytes: [UInt8], limits: Limits = Limits()) throws(StoreError) {
         do throws(JSONError) {
@@ -19,9 +17,9 @@ extension Manifest {
         }
     }
 
-    /// Reads a manifest from a file, piece by piece: its text is never in memory as a whole.
+    /// Reads a manifest from a file piece by piece, so that its text is never in memory as a whole.
+    /// - Parameter address: gets the text as it is read; `nil` if its address is not needed.
     /// - Throws: `.badManifest` with what is wrong and where; what reading throws.
-    /// - Parameter address: gets the text as it is read; `nil` if nobody needs its address.
     init(
         reading file: borrowing RegularFile, _ fileSystem: any FileSystem,
         _ address: RunningAddress? = nil
@@ -44,7 +42,7 @@ extension Manifest {
                 decoding: ManifestDecoder(
                     reader, byteCount: file.byteCount, countMax: Self.countMax))
         } catch {
-            // A text that could not be read looks as if it were cut off.
+            // A text that could not be read looks truncated.
             if let first = failure.first { throw first }
             throw StoreError(.badManifest, "the manifest is refused: \(error.message)")
         }
@@ -57,7 +55,6 @@ extension Manifest.Limits {
     }
 }
 
-/// The error that ended the reading of a file.
 private final class ReadFailure: Sendable {
     private let error = Mutex<StoreError?>(nil)
 
@@ -65,11 +62,10 @@ private final class ReadFailure: Sendable {
     var first: StoreError? { error.withLock { $0 } }
 }
 
-/// A manifest half read.
 private struct ManifestDecoder: ~Copyable {
     var reader: JSONReader
     let countMax: Int
-    /// `nil` for the store's own manifests, which nobody meters.
+    /// `nil` for the store's own manifests, which are not metered.
     var meter: ReadingMeter?
     var version: String?
     var ordinal: Int64?
@@ -88,9 +84,8 @@ private struct ManifestDecoder: ~Copyable {
         self.reader = reader
         self.countMax = countMax
         if isMetered { meter = ReadingMeter(byteCount: byteCount, entryCountMax: countMax) }
-        // No entry is shorter than a hundred bytes, and paths are seldom half of the text. A
-        // reservation that is never filled takes addresses, not memory; an array that grows exists
-        // twice for a moment.
+        // No entry is shorter than a hundred bytes, and paths are seldom half of the text. A reservation that is
+        // never filled takes addresses, not memory, whereas a growing array exists twice for a moment.
         records.reserveCapacity(min(byteCount / 100, countMax))
         paths.reserveCapacity(byteCount / 2)
     }
@@ -147,7 +142,7 @@ private struct ManifestDecoder: ~Copyable {
         return value
     }
 
-    /// Reads an address and a size, and a format if one belongs to them.
+    /// Reads an address and a size, and the format if there is one.
     private mutating func decodeReference(
         _ field: String, hasFormat: Bool = false
     ) throws(JSONError) -> (reference: Reference, format: String?) {

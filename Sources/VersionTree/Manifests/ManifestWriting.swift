@@ -1,16 +1,14 @@
 package import CASStore
 import StrictJSON
 
-// Manifest → canonical bytes: JSON without white space, keys sorted (RFC 8785), entries sorted by
-// path. Equal manifests have equal bytes. Written piece by piece: a large manifest is never in
-// memory as a whole.
+// Writes the canonical bytes: JSON without white space, keys sorted (RFC 8785), entries sorted by path. Equal
+// manifests have equal bytes. A large manifest is never in memory as a whole.
 
 extension Manifest {
-    /// The version of the manifest format.
     package static let formatVersion: Int64 = 1
 
     /// Calls `body` with the canonical bytes, in pieces of about 32 KiB.
-    /// - Throws: `.tooLarge` if nobody could read them again; what `body` throws.
+    /// - Throws: `.tooLarge` if they could not be read back; what `body` throws.
     package func serialize(
         limits: Limits = Limits(), _ body: ([UInt8]) throws(StoreError) -> Void
     ) throws(StoreError) {
@@ -81,7 +79,7 @@ extension Manifest {
 
     private func write(_ position: Int, _ writer: inout JSONWriter) {
         let record = records[position]
-        // Nearly all entries take this way.
+        // The path of nearly all entries.
         guard let more = extras[position] else { return writePlain(position, &writer) }
         writer.beginObject()
         var known = ["address", "bytes", "path"]
@@ -110,7 +108,7 @@ extension Manifest {
         writer.endObject()
     }
 
-    /// The keys are in order.
+    /// Writes the keys in order, without sorting them.
     private func writePlain(_ position: Int, _ writer: inout JSONWriter) {
         let record = records[position]
         writer.beginObject()
@@ -127,10 +125,10 @@ extension Manifest {
         writer.endObject()
     }
 
-    /// What of its entries is content and path, and nothing else, as
+    /// The paths and content of the entries alone, as
     /// `{"entries":[{"address":"…","bytes":1,"executable":true,"path":"…"}]}`.
     ///
-    /// Manifests of equal content give equal bytes, whoever made them and under whatever name.
+    /// Manifests of equal content give equal bytes, whatever their names and publishers.
     package func plainEntries() -> [UInt8] {
         JSONWriter.document { writer in
             writer.key("entries")
@@ -156,8 +154,7 @@ extension Manifest {
     private static func write(
         _ key: String, of members: [JSONValue.Member], _ writer: inout JSONWriter
     ) {
-        // Foreign values are canonical inside, too. Compared by bytes: String holds two Unicode
-        // forms of one key equal.
+        // Foreign values are canonical inside, too. Keys are compared as bytes, unlike canonically equal Strings.
         let value = members.first { $0.key.utf8.elementsEqual(key.utf8) }?.value ?? .null
         writer.value(value.withSortedKeys)
     }

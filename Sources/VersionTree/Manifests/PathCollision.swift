@@ -1,9 +1,10 @@
-/// Paths of one version that a forgiving file system would merge: equal except for case, or for the
-/// code points that spell the same characters (NFC and NFD).
+/// Two paths of one version that some file systems would merge.
+///
+/// They are equal except for case, or for the code points that spell the same characters (NFC and NFD).
 public struct PathCollision: Sendable, Hashable {
     /// The path that comes first in byte order.
     public let first: String
-    /// The other one.
+    /// The other path.
     public let second: String
 
     /// The collisions among a manifest's paths and their directories, sorted by the second path.
@@ -13,18 +14,18 @@ public struct PathCollision: Sendable, Hashable {
     }
 }
 
-/// The paths of a manifest and the directories they imply, with equal hashes for paths that collide.
+/// The paths and implied directories of a manifest, with equal hashes for paths that collide.
 private struct Candidates {
     private let manifest: Manifest
-    // A file's name is its position. A directory's is the count of files plus its position here,
-    // which holds the first entry in the directory and the length of its path.
+    // A file's name is its position. A directory's is the count of files plus its position here, which holds the
+    // first entry in the directory and the length of its path.
     private var directories: [(entry: UInt32, length: UInt16)] = []
     /// Hash and name, 32 bits each; equal hashes may be coincidence.
     private var keys: [UInt64] = []
 
     init(_ manifest: Manifest) {
         self.manifest = manifest
-        // First the directories, each once, where it first occurs: the count of candidates needs them.
+        // Directories come first, each at its first occurrence: the count of candidates needs them.
         for position in 0..<manifest.count {
             let shared = position == 0 ? 0 : manifest.sharedDirectory(position - 1, position)
             manifest.withPath(position) { path in
@@ -68,8 +69,7 @@ private struct Candidates {
         return collisions
     }
 
-    /// Among candidates with one hash, pairs each with the one before it that differs only in case
-    /// and spelling.
+    /// Among candidates with one hash, pairs each with the previous one that differs only in case and spelling.
     private mutating func pair(_ range: Range<Int>, _ collisions: inout [PathCollision]) {
         let places = range.map { place(Int(truncatingIfNeeded: keys[$0] & 0xffff_ffff)) }
             .sorted { $0 < $1 }

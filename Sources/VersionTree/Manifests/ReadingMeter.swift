@@ -1,21 +1,20 @@
 package import StrictJSON
 
-/// Meters the memory that a stranger's manifest takes while it is read, and ends the reading in time.
+/// Meters the memory that an untrusted manifest takes while it is read, and stops reading in time.
 ///
-/// A few bytes of text can become a hundred in memory: an entry, a route, a value of a foreign field. So
-/// each is charged before it is kept. Together they may take ten times the text or 16 MiB, whichever is
-/// more: no more than a plain manifest of that size takes.
+/// A few bytes of text can become a hundred in memory (an entry, a route, a foreign value), so each is charged before
+/// it is kept. Together they may take ten times the text or 16 MiB, whichever is more, which is no more than a plain
+/// manifest of that size takes.
 package struct ReadingMeter: Sendable {
-    /// What a manifest may take, as a multiple of its text.
+    /// The memory limit as a multiple of the text.
     package static let factor = 10
-    /// What any manifest may take, in bytes.
+    /// The memory that any manifest may take, in bytes.
     package static let byteCountMin = 16 << 20
-    /// What an entry takes from reading to planning, measured with the shortest entries.
+    /// The memory of an entry from reading to planning, measured with the shortest entries.
     static let entryCost = 640
-    /// What a short text or a value of a tree takes, including the spare capacity of its array.
+    /// The memory of a short text or a value of a tree, including the spare capacity of its array.
     static let valueCost = 128
 
-    /// The most entries.
     package let entryCountMax: Int
     private let textByteCount: Int
     private var entryCount = 0
@@ -28,16 +27,14 @@ package struct ReadingMeter: Sendable {
         left = max(Self.byteCountMin, Self.factor * byteCount)
     }
 
-    /// Charges an entry.
-    /// - Returns: why it may not be kept; nil if it may.
+    /// Charges an entry; returns why it may not be kept, or nil if it may.
     package mutating func addEntry() -> String? {
         guard entryCount < entryCountMax else { return Self.tooMany(entryCountMax) }
         entryCount += 1
         return spend(Self.entryCost)
     }
 
-    /// Charges a text: a route, a label.
-    /// - Returns: why it may not be kept; nil if it may.
+    /// Charges a text, such as a route or a label; returns why it may not be kept, or nil if it may.
     package mutating func addText(_ byteCount: Int) -> String? {
         spend(Self.valueCost + 2 * byteCount)
     }
@@ -55,7 +52,6 @@ package struct ReadingMeter: Sendable {
         return value
     }
 
-    /// The text that people see when there are too many entries.
     package static func tooMany(_ countMax: Int, isWithDirectories: Bool = false) -> String {
         let what = isWithDirectories ? "entries and directories" : "entries"
         return

@@ -1,7 +1,7 @@
 import CASStore
 import Synchronization
 
-/// SHA-256 of a text that is read in pieces, which may overlap.
+/// The SHA-256 of a text that is read in pieces, which may overlap.
 final class RunningAddress: Sendable {
     private struct State: ~Copyable {
         var digester: Digester

@@ -1,8 +1,8 @@
 import CASStore
 
-// Paths as bytes: compared eight at a time, which is several times faster than element by element.
+// Paths as bytes, compared eight at a time: several times faster than element by element.
 
-/// Calls `body` with the bytes of a directory's entry, without the NUL at their end.
+/// Calls `body` with the bytes of a directory entry's name, without the final NUL.
 func withBytes<R>(
     of name: UnsafePointer<CChar>, _ body: (UnsafeBufferPointer<UInt8>) -> R
 ) -> R {
@@ -14,33 +14,29 @@ func withBytes<R>(
 }
 
 extension UnsafeBufferPointer<UInt8> {
-    /// The path of `length` bytes that begins at `start`, in a buffer of many paths.
     @inline(__always)
     func path(at start: UInt32, length: UInt16) -> UnsafeBufferPointer<UInt8> {
         UnsafeBufferPointer(rebasing: self[Int(start)..<Int(start) + Int(length)])
     }
 
-    /// Whether these bytes come before others in lexicographic order.
     @inline(__always)
     func precedes(_ other: UnsafeBufferPointer<UInt8>) -> Bool {
         compare(other) < 0
     }
 
-    /// Whether these bytes equal others.
     @inline(__always)
     func equals(_ other: UnsafeBufferPointer<UInt8>) -> Bool {
         count == other.count && compare(other) == 0
     }
 
-    /// Less than, equal to or greater than zero if these bytes come before others, equal them, or
-    /// come after.
+    /// Negative, zero or positive if these bytes come before others, equal them, or come after, like memcmp(3).
     @inline(__always)
     func compare(_ other: UnsafeBufferPointer<UInt8>) -> Int {
         let (left, right) = (UnsafeRawBufferPointer(self), UnsafeRawBufferPointer(other))
         let shared = Swift.min(count, other.count)
         var offset = 0
         while offset + 8 <= shared {
-            // Read as one big number, eight bytes have the order of their first difference.
+            // Read as a big-endian number, eight bytes have the order of their first difference.
             let mine = UInt64(
                 bigEndian: left.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
             let theirs = UInt64(
@@ -57,10 +53,8 @@ extension UnsafeBufferPointer<UInt8> {
 }
 
 extension Range<Int> {
-    /// The position of what is sought in a sorted row, found by bisection.
-    ///
-    /// - Parameter order: zero at the position, negative if what is sought stands before one, positive
-    ///   if it stands after.
+    /// The position of an element in a sorted row, found by bisection.
+    /// - Parameter order: zero if the element is at a position, negative if it precedes that, positive if it follows.
     func bisected(_ order: (Int) -> Int) -> Int? {
         let place = firstPosition { order($0) > 0 }
         return place < upperBound && order(place) == 0 ? place : nil

@@ -1,22 +1,21 @@
 public import CASStore
 
-/// A path inside a tree: relative, canonical, unable to escape.
+/// A relative, canonical path inside a tree, which it cannot leave.
 ///
-/// Components are separated by `/`. They may contain any UTF-8 except NUL and backslash; no component
-/// is empty, `.` or `..`. Paths are compared byte by byte: two spellings that Unicode holds equal are
-/// two paths here (see ``PathCollision``).
+/// Components are separated by `/` and may contain any UTF-8 except NUL and backslash; none is empty, `.` or `..`.
+/// Paths are compared byte by byte, so two spellings that Unicode holds equal are two paths (see ``PathCollision``).
 public struct TreePath: Sendable, Comparable, CustomStringConvertible {
     /// The longest path in bytes: the smallest PATH_MAX among the supported systems (macOS).
     package static let byteCountMax = 1024
     /// The longest component in bytes (NAME_MAX).
     package static let componentByteCountMax = 255
-    /// The deepest path in components: directories are held open on the way down.
+    /// The most components of a path, since directories are held open on the way down.
     package static let depthMax = 128
 
     /// The path as text.
     public let description: String
 
-    /// Makes a path.
+    /// Validates a path.
     /// - Throws: `.badPath` with the rule that `text` breaks.
     public init(_ text: String) throws(StoreError) {
         var text = text
@@ -26,10 +25,10 @@ public struct TreePath: Sendable, Comparable, CustomStringConvertible {
         description = text
     }
 
-    /// Makes a path of bytes that a manifest has already validated.
+    /// - Parameter text: a path that a manifest has already validated.
     init(validated text: String) { description = text }
 
-    /// A sentence that names the rule that UTF-8 `bytes` break; `nil` if they are a path.
+    /// A sentence naming the rule that UTF-8 `bytes` break; `nil` if they are a path.
     static func objection(to bytes: UnsafeBufferPointer<UInt8>) -> String? {
         guard let problem = problem(bytes) else { return nil }
         let text = String(decoding: bytes, as: UTF8.self)
@@ -67,13 +66,12 @@ public struct TreePath: Sendable, Comparable, CustomStringConvertible {
     private static let backslash: UInt8 = 92
     private static let dot: UInt8 = 46
 
-    /// The last component.
     package var name: String {
         // By bytes: a combining mark at the start of a name would swallow the slash before it.
         description.utf8.split(separator: 47).last.map { String(Substring($0)) } ?? ""
     }
 
-    /// Compares bytes: `String` compares by canonical equivalence, and two spellings are two files.
+    /// Compares bytes, since `String` treats canonically equivalent spellings as equal.
     public static func == (left: TreePath, right: TreePath) -> Bool {
         left.description.utf8.elementsEqual(right.description.utf8)
     }

@@ -1,17 +1,16 @@
 public import CASStore
 
-/// The name of a version: operators type it, and files are named after it.
+/// The name of a version, which operators type and files are named after.
 ///
-/// 1 to 128 of the characters `A–Z a–z 0–9 . _ - + @ ~`, the first a letter or a digit. So it is a
-/// valid file name everywhere, is never hidden or an option, and has no `:` or `/`.
+/// 1 to 128 of the characters `A–Z a–z 0–9 . _ - + @ ~`, the first a letter or a digit. It is therefore a valid file
+/// name everywhere, never hidden, never taken for an option, and contains no `:` or `/`.
 public struct VersionName: Sendable, Hashable, Comparable, CustomStringConvertible {
-    /// The longest name in bytes.
     package static let byteCountMax = 128
 
     /// The name as text.
     public let description: String
 
-    /// Makes a name.
+    /// Validates a name.
     /// - Throws: `.badName` with the rule that `text` breaks.
     public init(_ text: String) throws(StoreError) {
         if let problem = Self.problem(text) {
@@ -21,7 +20,6 @@ public struct VersionName: Sendable, Hashable, Comparable, CustomStringConvertib
         description = text
     }
 
-    /// Whether a text can be the name of a version.
     static func isName(_ text: String) -> Bool { problem(text) == nil }
 
     private static func problem(_ text: String) -> String? {

@@ -2,43 +2,41 @@ public import CASStore
 
 // The codes that versions and trees add to the engine's one error type.
 extension StoreError.Code {
-    /// A path cannot be one of a tree.
+    /// The text is no valid path in a tree.
     public static let badPath = Self("badPath")
-    /// A name cannot be a version's.
+    /// The text is no valid version name.
     public static let badName = Self("badName")
-    /// A manifest is not one, or breaks its rules.
+    /// A manifest is malformed or breaks its rules.
     public static let badManifest = Self("badManifest")
     /// Two paths of a version would be one on this file system.
     public static let pathCollision = Self("pathTwins")
-    /// Nothing is made of a tree, because something in it cannot be read.
+    /// A tree cannot be used because something in it is unreadable.
     public static let unreadTree = Self("unreadTree")
-    /// A version lacks objects.
+    /// Objects of a version are missing.
     public static let incompleteVersion = Self("incompleteVersion")
     /// The version is banned.
     public static let bannedVersion = Self("bannedVersion")
-    /// The lifecycle needs the version, or another process does.
+    /// The lifecycle or another process needs the version.
     public static let versionInUse = Self("versionInUse")
-    /// There is no version to go back to.
+    /// There is no version to roll back to.
     public static let nothingToRollBackTo = Self("nothingToRollBackTo")
     /// A confirmation is not for the version that started.
     public static let wrongToken = Self("wrongToken")
     /// `lifecycle.json` cannot be read.
     public static let badLifecycle = Self("badLifecycle")
-    /// A source directory holds something that a version cannot.
+    /// A source directory contains something that a version cannot hold.
     public static let unsupportedFile = Self("unsupportedFile")
     /// A source file changed while it was read.
     public static let changedWhileRead = Self("changedWhileRead")
-    /// Something would be written into a store by other means than its own.
+    /// The operation would write into a store without going through it.
     public static let insideStore = Self("insideStore")
     /// The target of a checkout already exists.
     public static let targetExists = Self("targetExists")
 }
 
 extension StoreError {
-    /// Whether `lifecycle.json` cannot be read.
     var saysLifecycleIsBad: Bool { code == .badLifecycle || code == .tooLarge }
 
-    /// What is to be added has no file.
     package static func emptySource(_ source: String) -> StoreError {
         StoreError(
             .unsupportedFile,
@@ -46,7 +44,6 @@ extension StoreError {
         )
     }
 
-    /// What an app was shipped with has no file.
     package static func emptyShipment(_ directory: String) -> StoreError {
         StoreError(
             .unsupportedFile,

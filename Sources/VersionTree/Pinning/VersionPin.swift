@@ -1,11 +1,11 @@
 public import CASStore
 
-/// A hold on a version: while it lives, no process retires the version.
+/// Keeps a version from being retired by any process while the pin lives.
 ///
-/// A pin is a file in `leases/` that the process has locked (flock(2)), so it ends with the process,
-/// however the process ends. A server holds one for every version that some page was loaded from.
+/// A pin is a file in `leases/` that the process has locked (flock(2)), so it ends however the process ends. A server
+/// holds one for every version that a page was loaded from.
 public final class VersionPin: Sendable {
-    /// The version that stays.
+    /// The pinned version.
     public let version: String
     private let versions: VersionStore
     private let fileName: String
@@ -29,19 +29,18 @@ public final class VersionPin: Sendable {
 
 extension VersionStore {
     /// Keeps a version from being retired until the pin is released.
-    ///
-    /// - Throws: `.noVersion`; `.readOnly`, `.permission`, `.outOfSpace` if no pin can be made:
-    ///   nothing is retired either on a disk that cannot be written.
+    /// - Throws: `.noVersion`; `.readOnly`, `.permission`, `.outOfSpace` if no pin can be made: on a disk that cannot
+    ///   be written nothing is retired either.
     public func pin(_ name: String) throws(StoreError) -> VersionPin {
         let version = try VersionName(name).description
-        // Under the lock of the lifecycle: a retirement sees the pin, or we see the version gone.
+        // Under the lifecycle lock: either a retirement sees the pin, or we see the version gone.
         return try withLifecycleLocked { () throws(StoreError) -> VersionPin in
             guard try hasManifest(version) else { throw StoreError.noVersion(name) }
             let leases = directories.leases.raw
             while true {
                 let fileName = try StoreLayout.newPin(of: version)
                 let file = try fileSystem.open(leases, fileName, .updating, mode: 0o600)
-                // Somebody who looks at the pins may hold it for a moment.
+                // A process that looks at the pins may hold it for a moment.
                 try store.waitForLock(file.raw, exclusive: true)
                 // Before it was locked, an older castree may have removed it as a dead process's pin.
                 guard let here = try fileSystem.status(leases, fileName),
@@ -52,7 +51,6 @@ extension VersionStore {
         }
     }
 
-    /// The versions that some process has pinned.
     package func pinnedVersions() throws(StoreError) -> Set<String> {
         var pinned: Set<String> = []
         for (fileName, version) in try pinFiles() {
@@ -61,7 +59,7 @@ extension VersionStore {
         return pinned
     }
 
-    /// Why a version stays that a process has pinned, for messages: what a page or a process has to do with it.
+    /// Why pinned versions stay, for messages: how a page or a process uses each.
     package func pinReasons() throws(StoreError) -> [String: String] {
         var reasons: [String: String] = [:]
         for (fileName, version) in try pinFiles() {
@@ -72,9 +70,7 @@ extension VersionStore {
         return reasons
     }
 
-    /// Who has a pin and is no server, as a sentence about its version; `nil` for a server and an app.
-    ///
-    /// The caller looks afterwards whether it is still held.
+    /// A sentence that names the process behind a pin, which may have ended; `nil` for a server or an app.
     private func user(of fileName: String) throws(StoreError) -> String? {
         guard let file = try fileSystem.status(directories.leases.raw, fileName) else { return nil }
         let holder = LockHolder.find(of: file)
@@ -87,14 +83,14 @@ extension VersionStore {
         return "\(holder.description) uses it"
     }
 
-    /// Those that pin a version while they read it.
+    /// Commands that pin a version while they read it.
     private static let readingCommands: Set<String> = [
         "publish", "pack", "checkout", "add", "adopt", "pull", "fsck", "du", "diff", "cat",
     ]
 
-    /// What to say of a pinned version that is to be retired; `nil` if no process has pinned it.
+    /// Why a version is pinned, as a refusal, or `nil` if it is not; removes the pins of dead processes.
     ///
-    /// Removes the pins of dead processes. The caller holds the lock of the lifecycle, so that no pin is made meanwhile.
+    /// The caller holds the lifecycle lock, so that no pin is made meanwhile.
     func pinRefusal(_ version: String) throws(StoreError) -> String? {
         for (fileName, pinned) in try pinFiles() where pinned == version {
             let user = try user(of: fileName)
@@ -111,14 +107,12 @@ extension VersionStore {
         return nil
     }
 
-    /// Removes the pins of dead processes.
-    ///
-    /// They hold nothing, but a server that is killed every day leaves one every day.
+    /// Removes the pins of dead processes, of which a server that is killed every day leaves one every day.
     func removeDeadPins() throws(StoreError) {
         var hasDead = false
         for (fileName, _) in try pinFiles() where !hasDead { hasDead = try !isHeld(fileName) }
         guard hasDead else { return }
-        // Under the lock nobody makes a pin, so none is taken for a dead process's before it is locked.
+        // Under the lock no pin is made, so none is mistaken for a dead process's before it is locked.
         try withLifecycleLocked { () throws(StoreError) in
             for (fileName, _) in try self.pinFiles() where try !self.isHeld(fileName) {
                 try self.store.passingOver(
@@ -129,7 +123,7 @@ extension VersionStore {
     }
 
     /// Whether a process holds the pin with that file.
-    /// - Parameter removesFree: whether to remove a file that nobody has locked.
+    /// - Parameter removesFree: whether to remove a file that is not locked.
     func isHeld(_ fileName: String, removingFree removesFree: Bool = false) throws(StoreError)
         -> Bool
     {
@@ -145,8 +139,7 @@ extension VersionStore {
         guard let file = opened else { return false }
         // Shared: two processes that look at a dead process's pin must not take each other for its holder.
         guard try fileSystem.lock(file.raw, exclusive: removesFree) else { return true }
-        // Whoever waits for our lock looks at the name afterwards, and begins anew when it is gone. A file that
-        // stays means nothing.
+        // A process that waits for our lock checks the name and starts over; a file that stays is harmless.
         if removesFree { try? fileSystem.removeIfPresent(leases, fileName) }
         return false
     }
@@ -158,38 +151,33 @@ extension VersionStore {
     }
 }
 
-/// What a process does with a store at this moment.
+/// A use of the store by a process at this moment.
 package struct StoreUse: Sendable, Hashable {
-    /// How a store is used.
     package enum Kind: String, Sendable, Hashable {
-        /// A version is kept for who sees it.
+        /// Keeps a version for pages that show it.
         case shows
-        /// A release is fetched.
         case fetches
-        /// A start is watched until it is confirmed or left.
+        /// Watches a start until it is confirmed or rolled back.
         case watches
-        /// Something is written: an import, a download, a repair.
+        /// Writes: an import, a download, a repair.
         case writes
     }
 
-    /// What it does.
     package var kind: Kind
-    /// The version concerned.
     package var version: String?
     /// The process, as far as the kernel tells.
     package var holder: LockHolder
 }
 
 extension VersionStore {
-    /// The processes that use the store for longer than a moment, sorted by version.
+    /// The processes that use the store for longer than a moment, sorted by version, as far as the kernel tells.
     ///
-    /// Takes no lock but those that tell whether a pin is held. A process in another container may be
-    /// unknown, and a use that only it has unseen.
+    /// Takes only the locks that tell whether a pin is held.
     package func uses() throws(StoreError) -> [StoreUse] {
         var uses: Set<StoreUse> = []
         for name in try fileSystem.names(in: directories.leases.raw) {
             guard let (kind, version) = Self.use(of: name) else { continue }
-            // The pin of a server that was killed stays behind, unlocked.
+            // The pin of a killed server stays behind, unlocked.
             var isShown = false
             if kind == .shows { isShown = try isHeld(name) }
             if kind == .shows, !isShown { continue }
@@ -205,7 +193,7 @@ extension VersionStore {
         }
     }
 
-    /// What a lock in `leases/` is for; `nil` for those that are taken for a moment only.
+    /// The use behind a lock in `leases/`; `nil` for locks that are held only for a moment.
     private static func use(of name: String) -> (StoreUse.Kind, version: String?)? {
         if let version = StoreLayout.version(pinnedBy: name) { return (.shows, version) }
         if let version = StoreLayout.version(pulledBy: name) { return (.fetches, version) }

@@ -18,7 +18,6 @@ struct ManifestFile {
 
     private var directory: Int32 { versions.directories.manifests.raw }
 
-    /// What the index needs to know, with the address of the canonical bytes.
     func registration() throws(StoreError) -> Registration {
         var digester = try Digester(.sha256)
         try manifest.serialize(limits: versions.limits) { (piece) throws(StoreError) in
@@ -27,10 +26,7 @@ struct ManifestFile {
         return try manifest.registration(manifest: digester.finish { ObjectID(unchecked: $0) })
     }
 
-    /// Writes the canonical bytes beside their place.
-    ///
-    /// The caller makes them durable.
-    /// - Returns: what was written.
+    /// Writes the canonical bytes under a hidden name; the caller makes them durable.
     @discardableResult
     func write() throws(StoreError) -> HeldFile {
         let fileSystem = versions.fileSystem
@@ -44,19 +40,18 @@ struct ManifestFile {
             if !versions.store.canSyncAll { try versions.store.sync(file.raw) }
             return HeldFile(file)
         } catch {
-            // The error to report is the first; a leftover is hidden and swept by the next write.
+            // Report the first error; a leftover is hidden and swept by the next write.
             try? fileSystem.removeIfPresent(directory, aside)
             throw error
         }
     }
 
-    /// What is in the manifest's place.
     private enum Standing { case same(Manifest, Registration), damaged, nothing }
 
     /// Must not use the index.
     ///
-    /// One that cannot be read at a second look either is that of the same content, as the index says, or all
-    /// that is left of its version: this one takes its place, and it stays in quarantine.
+    /// A manifest that is still unreadable at a second attempt has the same content, as the index says, or is all
+    /// that is left of its version. It goes to quarantine, and this one takes its place.
     /// - Throws: `.versionExists` if a manifest with other content is there.
     private func standing() throws(StoreError) -> Standing {
         let version = manifest.version.description
@@ -68,7 +63,7 @@ struct ManifestFile {
         } catch {
             if error.code == .noVersion { return .nothing }
             if error.isOfOneName {
-                // One that may only not be read comes back by its rights: without a tree it may be all that keeps objects.
+                // One that only lacks permissions may be all that keeps objects, unless there is a tree.
                 if !error.isUnreadable, try !versions.isMaterialized(version) { throw error }
                 try versions.setDamagedManifestAside(version, unless: false)
                 return .damaged
@@ -78,7 +73,7 @@ struct ManifestFile {
         }
         // By the bytes of the file, which need not be canonical.
         var registration = try there.manifest.registration(manifest: there.address)
-        // A manifest made again from a tree gives way to one that says at least as much.
+        // A manifest rebuilt from a tree gives way to one that says at least as much.
         let isSuperior =
             there.manifest.recovered != nil
             || there.manifest.lacksFields
@@ -91,8 +86,8 @@ struct ManifestFile {
         return .same(there.manifest, registration)
     }
 
-    /// Keeps the older manifest of the same content; drops what its publisher sent if that is lost and does not come
-    /// now, because the version would wait for it in vain.
+    /// Keeps the older manifest of the same content, but drops its publisher's manifest if that is lost and does not
+    /// come now, because the version would wait for it in vain.
     private func keep(
         _ there: Manifest, _ registration: Registration
     ) throws(StoreError) -> Registration {
@@ -110,10 +105,9 @@ struct ManifestFile {
         return registration
     }
 
-    /// Makes what was written durable, and lets `body` put it in its place: under the lock of the lifecycle, so nobody
-    /// makes the version current or retires it meanwhile.
-    ///
-    /// - Parameter written: what ``write()`` wrote; it is gone if `body` throws.
+    /// Makes what was written durable, and lets `body` move it into place under the lifecycle lock, so that the
+    /// version is neither made current nor retired meanwhile.
+    /// - Parameter written: what ``write()`` wrote; removed if `body` throws.
     func replacing<R>(
         _ registration: Registration, by written: HeldFile,
         _ body: (Registration) throws(StoreError) -> R
@@ -126,13 +120,12 @@ struct ManifestFile {
                 try body(registration)
             }
         } catch {
-            // The error to report is the first; a leftover is hidden and swept with the lease.
+            // Report the first error; a leftover is hidden and swept with the lease.
             try? discard()
             throw error
         }
     }
 
-    /// Replaces the existing manifest with this one, durably.
     func replace() throws(StoreError) {
         try versions.fileSystem.rename(directory, aside, to: directory, name)
         try versions.store.sync(directory)
@@ -143,20 +136,18 @@ struct ManifestFile {
         try versions.fileSystem.removeIfPresent(directory, aside)
     }
 
-    /// Takes the manifest back, because the version could not be recorded.
+    /// Removes the manifest again, because the version could not be recorded.
     func unpublish() throws(StoreError) {
         try versions.fileSystem.removeIfPresent(directory, name)
         try versions.store.sync(directory)
     }
 
-    /// Puts the manifest in its place: the version is registered on disk.
-    ///
-    /// The caller makes it durable.
+    /// Moves the manifest into place, which registers the version on disk; the caller makes that durable.
     /// - Parameters:
     ///   - registration: that of this manifest.
     ///   - written: what ``write()`` wrote.
-    /// - Returns: whether it was not there before, and what to record of the file that is there now: an
-    ///   older manifest of the same content keeps its place, its number and its time.
+    /// - Returns: whether it is new, and what to record of the file that is there now: an older manifest of the same
+    ///   content keeps its place, ordinal and time.
     /// - Throws: `.versionExists` if a manifest with other content is there.
     func publish(
         _ registration: Registration, _ written: HeldFile
@@ -170,7 +161,7 @@ struct ManifestFile {
             if renamed != nil { return (true, registration) }
             switch try standing() {
             case .same(let there, let kept):
-                // It was registered before with the same content: it keeps its file.
+                // It was registered before with the same content and keeps its file.
                 try fileSystem.removeIfPresent(directory, aside)
                 return (false, try keep(there, kept))
             case .damaged:

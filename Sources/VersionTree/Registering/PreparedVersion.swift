@@ -1,7 +1,6 @@
 import CASStore
 
-/// A version whose manifest is written under a hidden name, and its tree, if it is whole: gives them their names and
-/// records the version.
+/// A version whose manifest, and tree if complete, are hidden files; moves them into place and records it.
 final class PreparedVersion {
     private let versions: VersionStore
     private let file: ManifestFile
@@ -10,9 +9,8 @@ final class PreparedVersion {
     private let tree: String?
     private let makesRoom: Bool
     private let isRegistered: Bool
-    /// What is recorded once it has its names.
     private var published: Registration?
-    /// Whether the manifest with its name was not there before, so that this writer may take it back.
+    /// Whether no manifest had the name before, so that this writer may remove it again.
     private var isNew = false
     private var isShown = false
 
@@ -21,7 +19,7 @@ final class PreparedVersion {
         _ versions: VersionStore, _ registration: Registration, _ file: ManifestFile,
         _ written: HeldFile, _ tree: String?
     ) throws(StoreError) {
-        // Somebody's tree makes room, which may wait for others: do not do that while nobody can write.
+        // Making room for a stranger's tree may wait for other processes: do not do that while no one can write.
         let makesRoom =
             tree == nil ? false : try versions.hasSomething(inPlaceOf: registration.name)
         isRegistered =
@@ -34,14 +32,13 @@ final class PreparedVersion {
         self.tree = tree
     }
 
-    /// Gives the version its names and records it; what is still hidden after an error is removed.
-    ///
+    /// Moves the files into place and records the version; what is still hidden after an error is removed.
     /// - Parameters:
-    ///   - knowledge: what the writer knows about the object at a position of the manifest; `nil` to register a version
-    ///     of which objects may still be missing.
-    ///   - cached: source files and what they contain, for the stat cache.
-    /// - Returns: the versions that this completes; `nil` if everything must be repeated, because the same version was
-    ///   retired meanwhile or an object was collected since it was looked at.
+    ///   - knowledge: what the writer knows about the object at a position of the manifest; `nil` to register a
+    ///     version of which objects may still be missing.
+    ///   - cached: source files and their content, for the stat cache.
+    /// - Returns: the versions that this completes; `nil` if everything must be repeated, because the same version
+    ///   was retired meanwhile or an object was collected since it was looked at.
     func record(
         knowing knowledge: ((Int) -> WriterKnowledge?)? = nil,
         cached: some Sequence<(StatKey, ObjectID)>
@@ -59,14 +56,14 @@ final class PreparedVersion {
                 preparing: makesRoom ? nil : prepare, at: &moment)
         } catch {
             if error.code == .lost { return nil }
-            // The error to report is the first; if this fails too, the version is whole and merely there.
+            // Report the first error; if this fails too, the version is whole and merely present.
             if isNew { try? versions.store.undo(registration.name, since: moment, takeBack) }
             discard()
             throw error
         }
     }
 
-    /// Makes all that is written durable, and gives it its names.
+    /// Makes all that is written durable, and moves it into place.
     private func prepare() throws(StoreError) {
         try versions.store.syncAll()
         // After a rebuild of the index the transaction may run again.
@@ -75,11 +72,10 @@ final class PreparedVersion {
         if published == nil { throw StoreError(.lost, "a name was taken meanwhile") }
     }
 
-    // Links, tree and manifest are durable, and from here on only renamed; their names become durable
-    // together with the record.
+    // Links, tree and manifest are durable and only renamed from here on; their names are synced with the record.
     private func publish() throws(StoreError) -> Registration? {
         let published = try file.publish(registration, written)
-        // A version that has lost its manifest is not new, so this writer must not take back its tree.
+        // A version that has lost its manifest is not new, so this writer must not remove its tree.
         isNew = published.isNew && !isRegistered
         guard let tree else { return published.registration }
         if makesRoom {
@@ -91,12 +87,12 @@ final class PreparedVersion {
         return published.registration
     }
 
-    /// Shows the tree while nobody else can record the version, or takes back what it has shown.
+    /// Shows the tree while no one else can record the version, or takes back what it has shown.
     private func publishNew(_ tree: String) throws(StoreError) -> Bool {
         do throws(StoreError) {
             if try versions.publishNew(tree, as: registration.name) { return true }
         } catch {
-            // The error to report is the first.
+            // Report the first error.
             try? takeBack()
             throw error
         }
@@ -108,26 +104,24 @@ final class PreparedVersion {
         // Not recorded, so not acknowledged.
         guard isNew else { return }
         isNew = false
-        // The error to report is the one that led here; what remains is whole and does no harm.
+        // Report the error that led here; what remains is whole and does no harm.
         if tree != nil { try? versions.takeBackTree(of: registration.name) }
         try file.unpublish()
     }
 
     /// Removes what is still hidden: it is neither recorded nor acknowledged, and must not appear later.
     private func discard() {
-        // The error to report is the one that led here, so `try?` for both.
+        // Report the error that led here, hence `try?` for both.
         if let tree {
             try? versions.fileSystem.removeTree(versions.directories.versions.raw, tree)
         }
         try? file.discard()
         if !isNew, isShown, (try? isStanding()) == false {
-            // The manifest was replaced meanwhile, and the tree does not show what the new one
-            // says. The error to report is the first.
+            // The manifest was replaced meanwhile, and the tree does not match the new one. Report the first error.
             try? versions.removeTree(of: registration.name, shown: false)
         }
     }
 
-    /// Whether the version is registered with this content, whole.
     private func isStanding() throws(StoreError) -> Bool {
         guard let row = try versions.store.versionRow(registration.name) else { return false }
         return row.isComplete && row.content == registration.content

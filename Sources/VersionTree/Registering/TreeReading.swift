@@ -2,11 +2,11 @@ import CASStore
 
 /// Reads what a tree shows, for a version whose manifest is lost.
 ///
-/// A file that is the inode of an object represents that object, whatever has been written into it since; any other
-/// represents its bytes. Bytes that are not the object's count besides: the object may stand there by mistake.
+/// A file that is an object's inode represents that object, whatever was written into it since; any other file
+/// represents its bytes. Bytes that differ from the object's are recorded as well: it may be there by mistake.
 struct TreeReading {
     let versions: VersionStore
-    /// Whether a file that is an object's inode counts as that object without a look at its bytes.
+    /// Whether a file that is an object's inode counts as that object without reading its bytes.
     var trustsLinks = false
 
     private var fileSystem: any FileSystem { versions.fileSystem }
@@ -17,7 +17,7 @@ struct TreeReading {
         var names: [[CChar]]
         var status: FileStatus
 
-        /// `nil` if no manifest may hold it: only a stranger can have put a file there.
+        /// `nil` if no manifest may hold it, so that castree cannot have put the file there.
         var path: TreePath? {
             guard names.allSatisfy({ RawName.isText($0) }) else { return nil }
             // The reason does not matter.
@@ -25,13 +25,12 @@ struct TreeReading {
         }
     }
 
-    /// What a tree shows.
     struct Contents {
         /// The files under paths that a manifest may hold.
         var files: [Manifest.Entry] = []
-        /// What the other files contain, and what is in place of an object's bytes: there may be no better copy of it.
+        /// The content of other files, and of files that differ from their object: there may be no better copy.
         var others: [Reference] = []
-        /// What is there and cannot be read: directories, and files that are no object's inode.
+        /// Errors for unreadable directories and for unreadable files that are no object's inode.
         var unread: [StoreError] = []
         var isEmpty: Bool { files.isEmpty && others.isEmpty && unread.isEmpty }
 
@@ -44,7 +43,7 @@ struct TreeReading {
         var addresses: Set<ObjectID> { Set(references.map(\.address)) }
     }
 
-    /// The regular files of a tree in `versions/`; passes over everything else there.
+    /// The regular files of a tree in `versions/`; skips everything else there.
     func contents(of name: String) throws(StoreError) -> Contents {
         try contents(of: Array(name.utf8CString))
     }
@@ -73,7 +72,7 @@ struct TreeReading {
                         root.raw, names: file.names, .reading)
                     return try checker.hash(opened.raw, fileSystem)
                 }
-                // Gone meanwhile, or nobody knows what it shows.
+                // Gone meanwhile, or its content is unknown.
                 if hash == nil, names.isEmpty || unread.isEmpty {
                     contents.unread += unread
                     continue
@@ -97,20 +96,20 @@ struct TreeReading {
     }
 
     /// - Parameters:
-    ///   - hash: of its bytes; `nil` if they are not looked at, or cannot be read.
-    ///   - names: the objects whose inode it is; some, if there is no hash.
+    ///   - hash: of its bytes; `nil` if they are not read or cannot be.
+    ///   - names: the objects whose inode it is; not empty if there is no hash.
     private func shown(
         by file: Found, _ hash: StoredObject?, _ names: [ObjectID]
     ) throws(StoreError) -> Reference {
         if let hash, names.contains(hash.address) || names.count != 1 || file.path == nil {
             return Reference(address: hash.address, byteCount: hash.byteCount)
         }
-        // What was written into it does not count as its size.
+        // Its current size may include what was written into it.
         let known = trustsLinks ? nil : try store.sizes(of: [names[0]]).first?.byteCount
         return Reference(address: names[0], byteCount: known ?? file.status.byteCount)
     }
 
-    /// What `body` reads; `nil` if it is gone meanwhile, or cannot be read: then `unread` says so.
+    /// Returns the result of `body`; `nil` if the file is gone meanwhile or unreadable, which is added to `unread`.
     @discardableResult
     private func read<R: ~Copyable>(
         _ unread: inout [StoreError], _ body: () throws(StoreError) -> R?
@@ -151,7 +150,6 @@ struct TreeReading {
         }
     }
 
-    /// The objects that have the inodes of the files.
     private func objects(of found: [Found]) throws(StoreError) -> [UInt64: [ObjectID]] {
         let device = try fileSystem.status(versions.directories.objects.raw).device
         let inodes = Set(found.lazy.filter { $0.status.device == device }.map(\.status.inode))

@@ -1,12 +1,12 @@
 import CASStore
 
-// Versions that have lost nothing but the manifest that their publisher sent: they are whole without it.
+// Versions that have lost only their publisher's manifest are whole without it.
 
 extension VersionStore {
-    /// The versions that lack what their publisher sent and nothing else, each with its address.
+    /// The versions that are missing only their publisher's manifest, each with its address.
     ///
-    /// Not those that are still coming: they have neither a tree nor a place in the lifecycle. Nor those whose manifest
-    /// was made again from a tree, since only the mark on what they received says so.
+    /// Excludes versions that are still being fetched, which have neither a tree nor a place in the lifecycle, and
+    /// those whose manifest was rebuilt from a tree, since only the mark on what they received says so.
     /// - Parameters:
     ///   - gone: objects that are lost, whether or not the index knows it yet.
     ///   - back: objects that will be there.
@@ -33,7 +33,7 @@ extension VersionStore {
                 lacking.insert(record.address)
             }
             guard lacking.subtracting(back) == [received.address] else { continue }
-            // It was whole until now, or has been.
+            // It was whole until now, or once was.
             let isWhole = gone.contains(received.address) || needed.contains(row.name)
             if !isWhole, try !isMaterialized(row.name) { continue }
             found[row.name] = received.address
@@ -41,10 +41,9 @@ extension VersionStore {
         return found
     }
 
-    /// Lets versions go on without what their publisher sent, where they lack nothing else.
-    ///
+    /// Drops the lost publisher's manifest from versions that are missing nothing else.
     /// - Parameter gone: objects that are lost.
-    /// - Returns: the versions that are whole by that, each with the address of what was sent.
+    /// - Returns: the versions that are complete as a result, each with the address of the dropped manifest.
     func dropLostReceived(_ gone: Set<ObjectID>) throws(StoreError) -> [String: ObjectID] {
         var dropped: [String: ObjectID] = [:]
         for (name, address) in try versionsLackingOnlyReceived(gone) {
@@ -53,7 +52,7 @@ extension VersionStore {
         return dropped
     }
 
-    /// - Returns: `false` if somebody has brought it, or changed the version, meanwhile.
+    /// - Returns: `false` if the manifest has come back, or the version has changed, meanwhile.
     private func dropReceived(
         _ address: ObjectID, of name: String
     ) throws(StoreError) -> Bool {
@@ -82,6 +81,5 @@ extension VersionStore {
         }
     }
 
-    /// Somebody has changed or added the version meanwhile.
     static let lost = StoreError(.lost, "somebody has changed the version meanwhile")
 }

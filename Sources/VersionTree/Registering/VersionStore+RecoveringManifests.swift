@@ -1,17 +1,17 @@
 package import CASStore
 
-// Makes lost manifests again from the trees of their versions.
+// Rebuilds lost manifests from the trees of their versions.
 
 extension VersionStore {
-    /// Makes the manifest of a version again from its tree, and registers it.
+    /// Rebuilds the manifest of a version from its tree, and registers it.
     ///
-    /// It counts as whole only if its content is the one that the index knows; or, if only routes are lost, if the
-    /// number and sizes of its files match. Otherwise the version is registered as incomplete: it is shown while it
-    /// is current, but cannot be activated, published or checked out until it is added or pulled again. What else it
-    /// named stays named; if the index does not know that, it is everything that nobody names and no retired version
-    /// left.
-    /// - Returns: `.none` if there is nothing to make it from.
-    /// - Throws: `.unreadTree` if nobody knows what the version named, and something in its tree cannot be read.
+    /// The version counts as complete only if its content is the one that the index knows or, if only routes are
+    /// lost, if the number and sizes of its files match. Otherwise it is incomplete: it is shown while it is current,
+    /// but cannot be activated, published or checked out until it is added or pulled again. Everything else that it
+    /// named stays referenced; if the index does not know that, every object does that no version names and no
+    /// retired version left.
+    /// - Returns: `.none` if there is nothing to rebuild it from.
+    /// - Throws: `.unreadTree` if it is unknown what the version named, and something in its tree cannot be read.
     package func recoverManifest(of name: String) throws(StoreError) -> Recovery {
         guard VersionName.isName(name) else { return .none }
         let standing = try manifestStatus(name)
@@ -59,7 +59,7 @@ extension VersionStore {
             cause: unread.cause)
     }
 
-    /// What the tree of a version shows, for callers that must show it although its manifest is unusable; changes nothing.
+    /// A manifest of what the tree of a version shows, to show it although its own is unusable; changes nothing.
     package func manifestShown(by name: String) throws(StoreError) -> Manifest? {
         guard VersionName.isName(name), try isMaterialized(name) else { return nil }
         let shown = try TreeReading(versions: self).contents(of: name)
@@ -67,7 +67,7 @@ extension VersionStore {
             ? nil : try recoveredManifest(name, shown, store.versionRow(name))
     }
 
-    /// Whether a manifest made again from the tree may lack something.
+    /// Whether a manifest rebuilt from the tree may be missing something.
     func isPartial(_ lost: LostVersion) throws(StoreError) -> Bool {
         guard lost.entry == nil, let row = try store.versionRow(lost.name) else { return true }
         let shown = try TreeReading(versions: self).contents(of: lost.name)
@@ -112,8 +112,7 @@ extension VersionStore {
         return manifest
     }
 
-    /// Content that no version names and no other tree shows: if nobody knows the version, it may be a part of it that
-    /// its tree does not show.
+    /// Content that no version names and no other tree shows, and that an unknown version may have named.
     private func unnamedContent(besides name: String) throws(StoreError) -> [Reference] {
         var shown: Set<ObjectID> = []
         var odd: [[CChar]] = []
@@ -125,12 +124,12 @@ extension VersionStore {
         return try store.objectsOfNobody().filter { !shown.contains($0.address) }
     }
 
-    /// Makes a version of a tree that nobody knows, before somebody uses its name for something else.
-    /// - Throws: `.io` if there is a manifest that the disk does not give: nobody knows whose name it is.
+    /// Makes a version of an unknown tree, before its name is used for something else.
+    /// - Throws: `.io` if there is a manifest that the disk cannot read: it is unknown whose name it is.
     func recoverUnknownTree(_ name: String, for content: ObjectID) throws(StoreError) {
         guard try isMaterialized(name) else { return }
         if let row = try store.versionRow(name) {
-            // Of one that was made again the index refuses no other content: only its manifest tells.
+            // For a rebuilt manifest the index refuses no other content: only the manifest tells.
             if row.recovery != .none, row.content != content {
                 _ = try lookingAgain { () throws(StoreError) in try manifestUnlessLost(of: name) }
             }
@@ -148,9 +147,7 @@ extension VersionStore {
         return max((status?.modifiedAt ?? 0) / 1_000_000_000, 0)
     }
 
-    /// Keeps a damaged manifest in quarantine: it may tell a person what is lost.
-    ///
-    /// No file replaces a directory: one goes there with all that it holds.
+    /// Moves a damaged manifest, file or directory, to quarantine, where it may tell a person what is lost.
     func setDamagedManifestAside(_ name: String, unless isSame: Bool) throws(StoreError) {
         let (manifests, quarantine) = (directories.manifests.raw, directories.quarantine.raw)
         let manifest = StoreLayout.manifest(name)
@@ -162,7 +159,7 @@ extension VersionStore {
             do throws(StoreError) {
                 try fileSystem.link(manifests, manifest, to: quarantine, aside)
             } catch {
-                // Another user's that may not be read (proc_sys_fs(5), protected_hardlinks).
+                // Another user's file that may not be read (proc_sys_fs(5), protected_hardlinks).
                 guard error.isLinkRefused else { throw error }
                 try fileSystem.rename(manifests, manifest, to: quarantine, aside)
             }
@@ -172,8 +169,7 @@ extension VersionStore {
 
     // MARK: Finding lost manifests
 
-    /// Versions without a manifest that a tree or the lifecycle names: registered ones, and trees that show
-    /// content which no registered version names, whatever these are called.
+    /// Registered versions without a manifest, and trees of any name with content that no version names.
     func versionsToRecover() throws(StoreError) -> [LostVersion] {
         var lost = try store.versionsWithoutManifest().map { LostVersion(name: $0) }
         var odd: [[CChar]] = []
@@ -182,7 +178,7 @@ extension VersionStore {
             if try showsUnnamedContent(name.utf8CString, &version.unread) { lost.append(version) }
         }
         let strayed = try strayedTrees(among: odd)
-        // What has a hidden tree left is made of it.
+        // A version is rebuilt from its hidden tree.
         let hidden = Set(strayed.filter(\.isHidden).map(\.name))
         lost.removeAll { hidden.contains($0.name) }
         lost += strayed
@@ -190,7 +186,6 @@ extension VersionStore {
     }
 
     /// The directories of `versions/` that no manifest and no row names.
-    ///
     /// - Parameter odd: collects those whose name no version can have.
     private func unregisteredTrees(_ odd: inout [[CChar]]) throws(StoreError) -> [String] {
         var suspects: [String] = []
@@ -220,8 +215,7 @@ extension VersionStore {
         return result
     }
 
-    /// Whether a tree shows content that no version names; what cannot be read counts as such.
-    ///
+    /// Whether a tree shows content that no version names; unreadable content counts as such.
     /// - Parameters:
     ///   - name: of a directory in `versions/`, terminated by 0.
     ///   - unread: why something in it cannot be read.
@@ -234,9 +228,8 @@ extension VersionStore {
         return try !store.unnamed(contents.addresses).isEmpty
     }
 
-    /// Makes versions again from trees without a manifest, before what they show is taken for garbage.
-    ///
-    /// - Returns: the versions whose manifest cannot be made again.
+    /// Rebuilds versions from trees without a manifest, before their content is taken for garbage.
+    /// - Returns: the versions whose manifest cannot be rebuilt.
     /// - Throws: what ``lostBeforeCollecting()`` throws; `.index` if a tree cannot get the name of its version.
     func recoverBeforeCollecting() throws(StoreError) -> [String] {
         var (unknown, left) = try lostBeforeCollecting()
@@ -258,11 +251,9 @@ extension VersionStore {
         return left
     }
 
-    /// The versions without a manifest that a collection makes again from their trees, and those of which the index knows
-    /// what is kept.
-    ///
-    /// - Throws: `.unreadTree` if a tree cannot be read whole, `.index` if nobody knows what a version that the lifecycle
-    ///   needs had: it might be taken for garbage.
+    /// The versions without a manifest that a collection rebuilds, and those whose objects the index knows.
+    /// - Throws: `.unreadTree` if a tree cannot be read whole; `.index` if the content of a version that the
+    ///   lifecycle needs is unknown, since it might be taken for garbage.
     func lostBeforeCollecting() throws(StoreError) -> (unknown: [LostVersion], known: [String]) {
         var unknown: [LostVersion] = []
         var known: [String] = []
@@ -275,7 +266,7 @@ extension VersionStore {
             }
         }
         for name in try lifecycle().needed.sorted() where try store.versionRow(name) == nil {
-            // A retirement changes the lifecycle before the row. A manifest that cannot be read is refused with its name.
+            // A retirement changes the lifecycle before the row. An unreadable manifest is refused by name.
             guard try lifecycle().needed.contains(name), try !hasManifest(name),
                 !unknown.contains(where: { $0.name == name })
             else { continue }

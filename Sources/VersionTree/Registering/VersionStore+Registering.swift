@@ -3,12 +3,10 @@ public import CASStore
 extension VersionStore {
     /// Registers a version whose content may still be missing.
     ///
-    /// From here on the store keeps what the version names, and ``missing(of:)`` says what must
-    /// still come.
-    ///
+    /// From here on the store keeps what the version names, and ``missing(of:)`` lists what must still come.
     /// - Returns: whether the version is complete.
-    /// - Throws: `.versionExists` if other content has the name; `.mismatch` if it promises a size
-    ///   that an object of the store does not have; `.outOfSpace`.
+    /// - Throws: `.versionExists` if other content has the name; `.mismatch` if it promises a size that an object of
+    ///   the store does not have; `.outOfSpace`.
     @discardableResult
     public func register(_ manifest: Manifest) throws(StoreError) -> Bool {
         try recoverUnknownTree(
@@ -22,7 +20,7 @@ extension VersionStore {
         _ = try store.claim(registration, lease: lease)
         var completed: [String]?
         while completed == nil {
-            // Again only if the version was retired meanwhile.
+            // Repeated only if the version was retired meanwhile.
             completed = try PreparedVersion(self, registration, file, file.write(), nil)
                 .record(cached: EmptyCollection())
         }
@@ -31,16 +29,14 @@ extension VersionStore {
 
     /// Replaces the manifest of a registered version that waits for its content, in one step.
     ///
-    /// For publishers whose format does not give the addresses: the version is registered with
-    /// stand-ins for content that nobody knows yet, and revised as the content arrives. So the store
-    /// keeps what came, and ``missing(of:)`` says what must still come. The version keeps its
-    /// ordinal and its time of registration.
-    ///
-    /// After a crash at any point the manifest is the whole old one or the whole new one.
+    /// For publishers whose format does not give the addresses: the version is registered with placeholders for
+    /// unknown content, and revised as the content arrives. The store thus keeps what came, and ``missing(of:)``
+    /// lists what must still come. The version keeps its ordinal and its time of registration. After a crash at any
+    /// point the manifest is the whole old one or the whole new one.
     /// - Returns: whether the version is complete.
-    /// - Throws: `.noVersion`; `.versionInUse` for a version that is complete, has a tree, is needed by
-    ///   the lifecycle or is pinned; `.mismatch` if the manifest promises a size that an object of the
-    ///   store does not have; `.outOfSpace`.
+    /// - Throws: `.noVersion`; `.versionInUse` for a version that is complete, has a tree, is needed by the lifecycle
+    ///   or is pinned; `.mismatch` if the manifest promises a size that an object of the store does not have;
+    ///   `.outOfSpace`.
     @discardableResult
     package func revise(_ manifest: Manifest) throws(StoreError) -> Bool {
         let name = manifest.version.description

@@ -1,29 +1,26 @@
 import CASStore
 
-// Trees under a name other than their version's: they may show content that is nowhere else.
+// Trees under another name than their version's, which may show content that is nowhere else.
 
-/// A version whose manifest is lost.
 struct LostVersion: Sendable {
     var name: String
     /// The name of its tree in `versions/` if that is not the version's: terminated by 0, and perhaps not text.
     var entry: [CChar]?
     /// Whether the tree is hidden, like one that is being built or removed.
     var isHidden = false
-    /// Why something in its tree cannot be read, if nobody knows what it named: then nothing is made of the tree, because
-    /// that would be left out for good.
+    /// Why its tree cannot be read whole, if it is unknown what the version named; the tree is then left alone.
     var unread: StoreError?
 
-    /// Where the tree is, for people.
     var treePath: String {
         StoreLayout.treePath(entry.map { printable(RawName.text(of: $0)) } ?? name)
     }
 }
 
 extension VersionStore {
-    /// Of the directories in `versions/` whose name no version can have: those that show content which no version names.
+    /// Of directories in `versions/` whose name no version can have, those that show content which no version names.
     ///
-    /// Hidden ones that castree made are leftovers of dead writers, unless their version is needed and nothing else is
-    /// left of it. A lifecycle that cannot be read may need any version.
+    /// Hidden ones that castree made are leftovers of dead writers, unless their version is needed and nothing else
+    /// is left of it. An unreadable lifecycle may need any version.
     func strayedTrees(among entries: [[CChar]]) throws(StoreError) -> [LostVersion] {
         guard !entries.isEmpty else { return [] }
         let needed = try lifecycleIfReadable()?.needed
@@ -66,7 +63,7 @@ extension VersionStore {
         return version
     }
 
-    /// A name that nobody has, and that tells where the version comes from.
+    /// A free name that tells where the version comes from.
     private func freeName(
         for entry: [CChar], besides taken: Set<String>
     ) throws(StoreError) -> String {
@@ -91,8 +88,8 @@ extension VersionStore {
 
     /// Gives a tree the name of its version, durably.
     ///
-    /// One that cannot be renamed (overlayfs) is made again of links; after a crash it is there twice, or as it was.
-    /// - Returns: `false` if somebody uses the tree or the name; then it stays as it is.
+    /// A tree that cannot be renamed (overlayfs) is rebuilt of links; after a crash it is there twice, or as it was.
+    /// - Returns: `false` if the tree or the name is in use; then it stays as it is.
     func bringBack(_ lost: LostVersion) throws(StoreError) -> Bool {
         guard let entry = lost.entry else { return true }
         let versions = directories.versions.raw
@@ -119,7 +116,7 @@ extension VersionStore {
 
     private func makeAgain(_ entry: [CChar], as name: String) throws(StoreError) {
         let (staging, versions) = (directories.staging.raw, directories.versions.raw)
-        // What is unfinished goes with the lease.
+        // Unfinished parts are removed with the lease.
         let lease = try store.makeLease()
         let aside = "\(lease.name)/tree"
         try fileSystem.makeDirectoryIfAbsent(staging, lease.name)

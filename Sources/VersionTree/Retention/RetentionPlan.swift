@@ -1,12 +1,12 @@
 import CASStore
 
-/// Which versions a store can do without: a value, decided without changing anything.
+/// A plan of which versions to retire, decided without changing anything.
 public struct RetentionPlan: Sendable, Hashable {
-    /// What is decided about a version, and why.
+    /// The decision about a version.
     public struct Verdict: Sendable, Hashable {
         /// The version.
         public var version: String
-        /// Why it is kept or retired, in words for people.
+        /// Why it is kept or retired, for people.
         public var reason: String
 
         package init(_ version: String, _ reason: String) {
@@ -15,25 +15,23 @@ public struct RetentionPlan: Sendable, Hashable {
         }
     }
 
-    /// What is kept, newest first.
+    /// The versions to keep, newest first.
     public private(set) var kept: [Verdict] = []
-    /// What can be retired, newest first.
+    /// The versions to retire, newest first.
     public private(set) var retired: [Verdict] = []
-    /// How many bytes the store's objects will hold after a collection; `nil` if there is no limit.
+    /// The size of the store's objects after a collection, in bytes; `nil` without a limit.
     public private(set) var byteCount: Int64?
 
-    /// Why a version stays that has proved good, where no number says how many do.
+    /// Why a known good version stays if the policy does not limit their number.
     static let goodReason = "it is known good"
-    /// How many versions stay for no other reason than that they have proved good.
+    /// How many versions stay only because they are known good.
     package var goodCount: Int { kept.count { $0.reason == Self.goodReason } }
 
-    /// Decides what may go.
-    ///
-    /// Ignores a limit of bytes: ``reach(_:from:freeing:)`` applies it.
+    /// Applies a policy, except for its limit of bytes, which ``reach(_:from:freeing:)`` applies.
     /// - Parameters:
     ///   - versions: all registered versions, newest first, as ``VersionStore/versions()`` lists them.
     ///   - pinned: the versions that some process shows to a page.
-    ///   - pinReasons: what to say of those that another process than a server has.
+    ///   - pinReasons: explanations for versions pinned by processes other than servers.
     ///   - fetched: the versions that some process is fetching.
     ///   - now: seconds since 1970.
     package init(
@@ -53,11 +51,11 @@ public struct RetentionPlan: Sendable, Hashable {
         }
     }
 
-    /// The versions, newest first, with the times of those whose clock was wrong replaced by the next one's.
+    /// The versions, newest first, with times from wrong clocks replaced by the next one's.
     ///
-    /// A time after that of a newer version, or after now, comes of a clock that was ahead; one that is before an
-    /// older version's by more than the age of a clock that was behind. Such a version is no older by its age than
-    /// the next one that was registered.
+    /// A time later than a newer version's, or than now, comes from a clock that was ahead; one earlier than an older
+    /// version's by more than `age`, from a clock that was behind. Such a version counts as no older than the next
+    /// one registered.
     private static func dated(
         _ versions: [VersionSummary], now: Int64, within age: Int64
     ) -> [VersionSummary] {
@@ -82,11 +80,9 @@ public struct RetentionPlan: Sendable, Hashable {
     }
 
     /// Keeps those retirable versions that need not go for the store to hold at most `limit` bytes.
-    ///
     /// - Parameters:
     ///   - total: the bytes that the objects named by versions hold now.
-    ///   - freed: what each version in `retired` gives back, from the last, the oldest, to the first, if
-    ///     those before it are retired.
+    ///   - freed: what each version in `retired` frees if it is retired after all older ones.
     package mutating func reach(_ limit: Int64, from total: Int64, freeing freed: [Int64]) {
         precondition(freed.count == retired.count, "each version gives back something")
         var total = total
@@ -102,7 +98,7 @@ public struct RetentionPlan: Sendable, Hashable {
         kept += spared.map { Verdict($0.version, "the store is within its limit with it") }
     }
 
-    /// Restores the order of `versions` in what is kept: a limit appends to its end.
+    /// Restores the order of `versions` in `kept`, to whose end a limit appends.
     mutating func sortKept(like versions: [VersionSummary]) {
         var places: [String: Int] = [:]
         for (place, version) in versions.enumerated() { places[version.version] = place }
@@ -110,7 +106,6 @@ public struct RetentionPlan: Sendable, Hashable {
     }
 }
 
-/// The rules, and their state on the way from the newest version to the oldest.
 private struct Deciding {
     let lifecycle: Lifecycle
     let pinned: Set<String>
@@ -122,11 +117,11 @@ private struct Deciding {
     let newestCount: Int
     /// Whether the current version, which is registered, is still to come.
     var isNewer: Bool
-    /// The number of versions so far, of whole ones among them, and of those kept because they are new.
+    /// The versions so far; of these the complete ones, and those kept because they are new.
     var seenCount = 0
     var wholeCount = 0
     var newestTaken = 0
-    /// Whether a part is kept since the rest of it may arrive.
+    /// Whether a partly fetched version is kept because the rest may arrive.
     var hasPart = false
 
     init(
@@ -141,11 +136,10 @@ private struct Deciding {
         for version in versions where version.state != .incomplete && !version.isBad {
             contents[version.version] = version.content
         }
-        // A version that cannot be shown is nothing to go back to, and does not count; nor does another
-        // name of content that is already kept.
+        // A version that cannot be shown is no rollback target; nor is another name of content already kept.
         var seen: Set<ObjectID> = []
         // What stays for another reason takes no place: it may go later, and then what is left must be enough. Only
-        // the current version counts, since it is the newest good one as a rule.
+        // the current version counts, since it usually is the newest good one.
         let others = pinned.union(lifecycle.protected).union(
             [lifecycle.pending, lifecycle.embedded, lifecycle.wayBack].compactMap { $0 })
         let candidates = lifecycle.knownGood.filter { name in
@@ -196,8 +190,8 @@ private struct Deciding {
 
     /// Why a version stays that is newer than the current one.
     ///
-    /// One waits at most, besides the one that has just come, or is coming, to take its place: what was never shown and
-    /// has been replaced is of no use to anybody, and a page that nobody reloads would keep all of them.
+    /// At most one is kept, besides the one that has just arrived or is arriving to replace it: a version that was
+    /// replaced before it was shown is useless, and a page that is never reloaded would keep all of them.
     private func novelty(of version: VersionSummary) -> String? {
         let isNewest = version.state == .incomplete ? seenCount == 0 : wholeCount == 0
         let isLast = policy.successor.map { $0 == version.version } ?? isNewest
@@ -216,7 +210,7 @@ private struct Deciding {
                 newestCount == 1 ? "it is the newest" : "it is one of the newest \(newestCount)"
             return rank + among
         }
-        // The next pull goes on with the newest; those before it have been replaced.
+        // The next pull continues with the newest; those before it have been replaced.
         if version.state == .incomplete, !version.isBad, !hasPart,
             wholeCount == 0 || (hasRoom && isNewer)
         {
@@ -226,7 +220,6 @@ private struct Deciding {
         return nil
     }
 
-    /// Why a version may go.
     func excuse(_ version: VersionSummary) -> String {
         if version.isBad { return "it is banned" }
         let age = policy.minimumAge == nil ? "" : ", \(Self.words(now - version.createdAt)) old"
@@ -251,7 +244,6 @@ private struct Deciding {
         return "nothing needs it\(age)"
     }
 
-    /// A time in words, in its largest unit.
     private static func words(_ seconds: Int64) -> String {
         let seconds = max(0, seconds)
         for (unit, name) in [(Int64(86_400), "day"), (3600, "hour"), (60, "minute")]
@@ -263,40 +255,43 @@ private struct Deciding {
     }
 }
 
-/// Which versions may go, as an operator or an app says it: a value.
+/// Which versions may go, as chosen by an operator or an app.
 ///
-/// Whatever it says, current, pending, embedded and pinned versions stay, and so do those that have
-/// proved good, unless `goodCount` says otherwise.
+/// In any case current, pending, embedded and pinned versions stay, and so do known good ones unless `goodCount` says
+/// otherwise.
 public struct RetentionPolicy: Sendable, Hashable {
-    /// How many versions that have proved good stay, including the current one; at least 1.
+    /// How many known good versions stay, including the current one; at least 1.
     ///
-    /// What stays for another reason does not count. `nil`: all that are remembered.
+    /// Versions that stay for another reason do not count. `nil` keeps all that are remembered.
     public var goodCount: Int?
-    /// How many of the newest versions stay in addition to those that something needs.
+    /// How many of the newest versions stay in addition to needed ones.
     ///
-    /// Counts whole versions that are not banned. While no version is current, at least one stays.
+    /// Counts complete versions that are not banned. While no version is current, at least one stays.
     public var newestCount = 0
     /// How long every version stays after it was registered, in seconds.
     public var minimumAge: Int64?
-    /// How many bytes the objects of the store may hold.
+    /// The most bytes that the objects of the store may hold.
     ///
-    /// With a limit only what must go goes, the oldest first; without one, everything that may.
+    /// With a limit, only as many versions go as it requires, oldest first; without one, all that may.
     public var byteCountMax: Int64?
-    /// Whether the newest version that is newer than the current one stays, and all of them while none is current and
-    /// none waits: an app that updates itself is about to show it.
+    /// Whether the newest version above the current one stays, which an updating app is about to show.
+    ///
+    /// All of them stay while no version is current or pending.
     package var keepsNewer = false
-    /// The version, registered or not, that takes the place of all that are newer than the current one and not known
-    /// good; `nil` for the newest of these.
+    /// The version, registered or not, that replaces all that are newer than the current one and not known good;
+    /// `nil` for the newest of these.
     package var successor: String?
 
-    /// If these are given, no other version may go, and of these all that nothing needs.
+    /// If set, only these versions may go, and all of them that nothing needs do.
     package var candidates: Set<String>?
 
-    /// Keeps what is needed, and nothing else.
+    /// Keeps only what is needed.
     public init() {}
 
-    /// The policy of an app that updates itself: keeps the last good generations, what waits, and
-    /// the newest that has come; not what was replaced before anybody saw it.
+    /// The policy of an app that updates itself.
+    ///
+    /// Keeps the last good versions, what is pending, and the newest arrival, but nothing replaced before it was
+    /// shown.
     public static func generations(_ goodCount: Int) -> RetentionPolicy {
         var policy = RetentionPolicy()
         policy.goodCount = goodCount

@@ -1,9 +1,8 @@
 public import CASStore
 
 extension VersionStore {
-    /// Decides what ``collect(progress:)`` would delete; changes nothing.
-    ///
-    /// - Parameter names: versions to retire before it, in this order; names that are not registered are ignored.
+    /// Decides what ``collect(progress:)`` would delete, without changing anything.
+    /// - Parameter names: versions to retire first, in this order; names that are not registered are ignored.
     /// - Throws: what the collection would refuse.
     public func planCollection(
         retiring names: [String] = []
@@ -11,7 +10,7 @@ extension VersionStore {
         let lost = try lostBeforeCollecting().unknown
         var plan = try store.planCollection(retiring: names)
         guard !lost.isEmpty else { return plan }
-        // What such a tree does not show may have been its version's.
+        // Content that such a tree does not show may belong to its version.
         var kept = Set(try store.objectsOfNobody().map(\.address))
         for version in lost {
             let name = version.entry ?? Array(version.name.utf8CString)
@@ -22,10 +21,11 @@ extension VersionStore {
         return plan
     }
 
-    /// Deletes what nothing references, and the pins and locks of dead processes; see ``CASStore/Store/collect(progress:)``.
+    /// Deletes what nothing references, and the pins and locks of dead processes; see
+    /// ``CASStore/Store/collect(progress:)``.
     ///
-    /// Nothing that a tree shows is garbage, even if its version has lost its manifest: such a tree is made a
-    /// version first. Nothing is collected while only the lifecycle knows a version that it needs.
+    /// Nothing that a tree shows is garbage, even if its version has lost its manifest: the version is rebuilt first.
+    /// Nothing is collected while only the lifecycle knows a version that it needs.
     /// - Throws: also `.badLifecycle`, and `.index` for such a version.
     @discardableResult
     public func collect(

@@ -1,28 +1,21 @@
 public import CASStore
 
-/// The result of a plan to retire versions.
 package struct RetentionOutcome: Sendable {
-    /// A version that could not be retired.
     package struct Stuck: Sendable {
         package var version: String
-        /// The reason.
         package var error: StoreError
     }
 
-    /// What was retired.
     package var retired: [String] = []
-    /// What could not be retired.
     package var stuck: [Stuck] = []
 
-    /// Nothing was to be done.
     package init() {}
 }
 
 extension VersionStore {
-    /// Decides which versions a policy lets go.
+    /// Decides which versions a policy lets go, without changing anything.
     ///
-    /// Changes nothing. Costs what the retirable versions name if there is a limit of bytes, otherwise
-    /// as much as the list of versions.
+    /// Costs as much as listing the versions or, with a limit of bytes, as what the retirable versions name.
     /// - Parameters:
     ///   - policy: what stays.
     ///   - now: seconds since 1970; by default, now.
@@ -54,10 +47,9 @@ extension VersionStore {
         return fetched
     }
 
-    /// Retires what a plan lets go, the oldest first; if some cannot go, throws the first one's error once
-    /// the others are gone.
+    /// Retires what a plan lets go, oldest first; the first error is thrown after the others are retired.
     ///
-    /// Passes over what something needs by now, or somebody has retired meanwhile. Works on a full disk.
+    /// Skips versions that are needed by now or were retired meanwhile. Works on a full disk.
     /// - Returns: the versions that were retired.
     /// - Throws: also what ``retire(_:)`` throws.
     @discardableResult
@@ -67,12 +59,11 @@ extension VersionStore {
         return outcome.retired
     }
 
-    /// Retires what a plan lets go, the oldest first; one that cannot go does not stop the others.
+    /// Retires what a plan lets go, oldest first; one that cannot go does not stop the others.
     ///
-    /// Passes over what something needs by now, or somebody has retired meanwhile.
+    /// Skips versions that are needed by now or were retired meanwhile.
     /// - Returns: what was retired, and what could not be, with the reason.
-    /// - Throws: what would stop each of them: `.locked`, `.interrupted`, `.writesRefused`, `.notOwner`,
-    ///   `.readOnly`.
+    /// - Throws: what would stop each of them: `.locked`, `.interrupted`, `.writesRefused`, `.notOwner`, `.readOnly`.
     package func carryOut(_ plan: RetentionPlan) throws(StoreError) -> RetentionOutcome {
         var outcome = RetentionOutcome()
         for verdict in plan.retired.reversed() {

@@ -3,22 +3,17 @@ public import CASStore
 // The file of the lifecycle and the link that follows it.
 
 extension VersionStore {
-    /// Where things stand.
-    ///
-    /// Needs no index, and writes nothing.
+    /// Reads the lifecycle without the index, writing nothing.
     /// - Throws: `.badLifecycle` if the file is damaged.
     public func lifecycle() throws(StoreError) -> Lifecycle {
         try Lifecycle.read(directories.root.raw, fileSystem)
     }
 
-    /// Changes the lifecycle: alone, durably, and as a whole.
-    ///
-    /// If `body` throws, nothing changes.
+    /// Changes the lifecycle exclusively, durably and as a whole; if `body` throws, nothing changes.
     /// - Parameters:
-    ///   - vouches: whether the caller promises that the lifecycle is as it leaves it; then it is made
-    ///     durable even if nothing changes.
-    ///   - afterwards: runs once the change of the lifecycle is durable, before anyone else can change
-    ///     it again.
+    ///   - vouches: whether the caller relies on the lifecycle as it leaves it, which is then made durable even if
+    ///     nothing changes.
+    ///   - afterwards: runs once the change is durable, before the lifecycle can change again.
     func changeLifecycle<R>(
         vouching vouches: Bool = true, _ body: (inout Lifecycle) throws(StoreError) -> R,
         afterwards: (R) throws(StoreError) -> Void = { _ in }
@@ -31,9 +26,8 @@ extension VersionStore {
                 var lifecycle = before
                 let result: R
                 do throws(StoreError) { result = try body(&lifecycle) } catch {
-                    // Nothing changes; but an earlier change may have been cut short before the link
-                    // followed and its names were durable, and the refusal says that it is done. The
-                    // error to report is the first.
+                    // Nothing changes. But an earlier change may have been cut short before the link followed and its
+                    // names were durable, and the refusal implies that it is done. Report the first error.
                     try? self.pointCurrent(at: before.current)
                     try? self.store.sync(self.directories.root.raw)
                     throw error
@@ -79,9 +73,7 @@ extension VersionStore {
         }
     }
 
-    /// Makes the link `current` follow the lifecycle, by renaming a new link over the old one.
-    ///
-    /// After a crash in between, the old version is shown until the next change of the lifecycle.
+    /// Renames a new link over `current`; after a crash before it, the old version is shown until the next change.
     func pointCurrent(at version: String?) throws(StoreError) {
         let root = directories.root.raw
         guard let version else {
@@ -100,9 +92,7 @@ extension VersionStore {
         try store.sync(root)
     }
 
-    /// Makes room for the link `current` where somebody's directory stands: a copy that followed links makes one of it.
-    ///
-    /// It goes to quarantine with all that it holds. The caller has locked the lifecycle.
+    /// Moves a directory in place of the link `current`, as made by a copy that followed links, to quarantine.
     func makeRoomForLink() throws(StoreError) {
         let (root, current) = (directories.root.raw, StoreLayout.current)
         guard try fileSystem.status(root, current)?.kind == .directory else { return }

@@ -1,11 +1,8 @@
 package import CASStore
 package import StrictJSON
 
-/// Something that happened to a store, as its event log remembers it: a name, and what is said of it.
-///
-/// No content, no paths of content, no secrets: the log is made to be sent to somebody.
+/// An event in a store's log, which is made to be sent to others: without content, its paths, and secrets.
 package struct StoreEvent: Sendable, Hashable {
-    /// What happened, for programs.
     package let name: String
     /// The fields in the log, in the order of their keys; absent ones are left out.
     package let members: [JSONValue.Member]
@@ -28,9 +25,8 @@ package struct StoreEvent: Sendable, Hashable {
     package func number(_ key: String) -> Int64? { self[key]?.asInt64 }
 }
 
-// What the verbs of a store do.
+// The events of a store's verbs.
 extension StoreEvent {
-    /// A directory was imported.
     package static func added(
         version: String, files: Int, bytes: Int64, newObjects: Int, newBytes: Int64
     ) -> StoreEvent {
@@ -43,37 +39,30 @@ extension StoreEvent {
             ])
     }
 
-    /// Another version is current.
     package static func switched(version: String, from: String?) -> StoreEvent {
         StoreEvent("switch", ["version": .text(version), "from": .text(from)])
     }
 
-    /// A version waits for the next start.
     package static func pending(version: String) -> StoreEvent {
         StoreEvent("pending", of: version)
     }
 
-    /// A version no longer waits.
     package static func withdrawn(version: String) -> StoreEvent {
         StoreEvent("withdraw", of: version)
     }
 
-    /// The app starts.
     package static func booted(version: String) -> StoreEvent { StoreEvent("boot", of: version) }
 
-    /// A version was vouched for.
     package static func confirmed(version: String) -> StoreEvent {
         StoreEvent("confirm", of: version)
     }
 
-    /// A version was left for one that is known good.
     package static func rolledBack(version: String, from: String, reason: String) -> StoreEvent {
         StoreEvent(
             "rollback",
             ["version": .text(version), "from": .text(from), "reason": .text(reason)])
     }
 
-    /// A content was banned.
     package static func banned(
         version: String, content: ObjectID, reason: String, count: Int
     ) -> StoreEvent {
@@ -90,18 +79,16 @@ extension StoreEvent {
         StoreEvent("forgive", of: version)
     }
 
-    /// A version was forgotten.
     package static func retired(version: String, references: Int) -> StoreEvent {
         StoreEvent(
             "retire", ["version": .text(version), "references": .integer(Int64(references))])
     }
 
-    /// What nothing references was deleted.
     package static func collected(objects: Int, bytes: Int64) -> StoreEvent {
         StoreEvent("collect", ["objects": .integer(Int64(objects)), "bytes": .integer(bytes)])
     }
 
-    /// A check of the store found something: how many of each kind.
+    /// A check of the store found something; `kinds` counts the findings of each kind.
     package static func found(kinds: [String: Int], repaired: Int) -> StoreEvent {
         StoreEvent(
             "found",
@@ -123,7 +110,7 @@ extension StoreEvent {
             ])
     }
 
-    /// Something failed; of a store, if no origin did.
+    /// An operation failed, of the store unless an origin failed.
     package static func failed(
         deed: String, code: String, isOfStore: Bool, message: String
     ) -> StoreEvent {
@@ -135,27 +122,26 @@ extension StoreEvent {
             ])
     }
 
-    /// A service worker showed a page of another version than the server's, or one that tells none.
+    /// A service worker showed a page of another version than the server's, or one that names none.
     package static func stalePage(version: String, shown: String?) -> StoreEvent {
         StoreEvent("stalePage", ["version": .text(version), "from": .text(shown)])
     }
 
-    /// The deed that fails if an object cannot be shown.
+    /// The operation that fails if an object cannot be shown.
     package static let showing = "show"
 }
 
 extension VersionStore {
-    /// The same store, with an observer that learns what its verbs have done, after they have done it.
+    /// The same store with an observer of what its verbs have done.
     ///
-    /// The thread that called the verb calls it, outside every lock. It cannot object: what it learns has happened and is
-    /// durable.
+    /// It runs on the thread that called the verb, outside every lock, after the change is durable.
     package func observed(by observer: @escaping @Sendable (StoreEvent) -> Void) -> VersionStore {
         VersionStore(store, observer: observer, limits: limits)
     }
 
     package func note(_ event: StoreEvent) { observer?(event) }
 
-    /// Tells the store's observer that an object could not be shown.
+    /// Reports to the store's observer that an object could not be shown.
     package func noteDamage(_ failure: StoreError) {
         note(
             .failed(

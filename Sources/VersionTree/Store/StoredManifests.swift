@@ -19,7 +19,7 @@ package struct StoredManifests: ManifestReading {
         return try manifest.registration(manifest: address.finish(file, fileSystem))
     }
 
-    /// Whether a tree or the lifecycle names a version; a lifecycle that cannot be read may name any.
+    /// Whether a tree or the lifecycle names a version; an unreadable lifecycle may name any.
     package func isSpokenOf(
         _ version: String, _ directories: StoreDirectories, _ fileSystem: any FileSystem
     ) throws(StoreError) -> Bool {

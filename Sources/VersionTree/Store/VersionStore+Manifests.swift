@@ -1,10 +1,10 @@
 public import CASStore
 
-// Manifests from their files: as they are, and as they were registered.
+// Reads manifests from their files: as they are, and as they were registered.
 
 extension VersionStore {
-    /// The manifest of a registered version, read from its file: needs no index, and writes nothing.
-    /// - Throws: `.noVersion`; `.badManifest` if the file is damaged; `.io` if the disk does not give it.
+    /// The manifest of a registered version, read from its file without the index; writes nothing.
+    /// - Throws: `.noVersion`; `.badManifest` if the file is damaged; `.io` if the disk cannot read it.
     public func manifest(of name: String) throws(StoreError) -> Manifest {
         do throws(StoreError) {
             return try parse(openManifest(name), name)
@@ -13,19 +13,18 @@ extension VersionStore {
         }
     }
 
-    /// The manifest of a version, for callers that go on without it; `nil` if it is lost, or the disk does not give it.
+    /// The manifest of a version, for callers that can do without; `nil` if it is lost or unreadable.
     package func readableManifest(of name: String) throws(StoreError) -> Manifest? {
         try allowing(Self.saysManifestIsUnusable, try manifest(of: name))
     }
 
-    /// The manifest of a version, for callers that replace or forget what is lost: `nil` if the version was retired, or
-    /// the file is missing or damaged.
-    /// - Throws: `.io` if the disk does not give it: it may the next time.
+    /// The manifest of a version, for callers that replace or forget a lost one; `nil` if it is missing or damaged.
+    /// - Throws: `.io` if the disk cannot read it, which may succeed the next time.
     package func manifestUnlessLost(of name: String) throws(StoreError) -> Manifest? {
         try allowing(Self.saysManifestIsLost, try manifest(of: name))
     }
 
-    /// What reading a manifest gives, if need be at a second look: what the disk does not give once may be whole.
+    /// Reads a manifest, if need be twice: what the disk cannot read once may be whole.
     package func lookingAgain<R>(_ look: () throws(StoreError) -> R) throws(StoreError) -> R {
         do throws(StoreError) {
             return try look()
@@ -35,32 +34,30 @@ extension VersionStore {
         }
     }
 
-    /// What is in the place of a manifest; `nil` if nothing is.
+    /// The status of a manifest's file; `nil` if nothing is there.
     func manifestStatus(_ name: String) throws(StoreError) -> FileStatus? {
         try fileSystem.status(directories.manifests.raw, StoreLayout.manifest(name))
     }
 
-    /// Whether the file of a manifest exists, whatever is in it.
     package func hasManifest(_ name: String) throws(StoreError) -> Bool {
         try manifestStatus(name) != nil
     }
 
-    /// Whether nothing brings back what a manifest said: somebody may make it again, or do without it for good.
+    /// Whether a manifest is lost for good, so that it may be rebuilt or done without.
     package static func saysManifestIsLost(_ error: StoreError) -> Bool {
         [.badManifest, .noVersion, .tooLarge].contains(error.code)
     }
 
-    /// Whether a manifest is lost, or cannot be read now (the disk does not give it, or its owner is another one): of that,
-    /// a check makes a finding, and nobody else more than doing without.
+    /// Whether a manifest is lost, or unreadable now (disk error, other owner), so that all but checks do without.
     package static func saysManifestIsUnusable(_ error: StoreError) -> Bool {
         saysManifestIsLost(error) || error.isOfOneName
     }
 
     /// The manifest of a registered version, if its file is the one that was registered.
     ///
-    /// For callers that make something of it: a tree, a checkout, what a server shows.
-    /// - Throws: `.noVersion`; `.badManifest` if the file is damaged or somebody has edited it.
+    /// For callers that derive something from it: a tree, a checkout, what a server shows.
     /// - Parameter row: the row of the version, if the caller has just looked it up.
+    /// - Throws: `.noVersion`; `.badManifest` if the file is damaged or was edited.
     package func registeredManifest(
         of name: String, _ row: VersionRow? = nil
     ) throws(StoreError) -> Manifest {
@@ -71,13 +68,12 @@ extension VersionStore {
             let (manifest, address, _) = try addressedManifest(of: name)
             if address == now.manifest { return manifest }
             guard waits else { throw StoreError(.badManifest, StoreError.editedManifest(name)) }
-            // Somebody may be revising the version, or adding one of that name again.
+            // The version may be under revision, or a version of that name may be just being added again.
             try store.waitForWriters()
             waits = false
         }
     }
 
-    /// A manifest, the address of its file's bytes, and the file.
     func addressedManifest(
         of name: String
     ) throws(StoreError) -> (manifest: Manifest, address: ObjectID, file: HeldFile) {

@@ -1,14 +1,13 @@
 public import CASStore
 
-/// Versions over a store: the front door of the module.
+/// The main interface of the module: versions over a store.
 ///
 /// Synchronous and thread-safe; any number of processes may use one store at once.
 public final class VersionStore: Sendable {
-    /// The objects beneath.
+    /// The object store underneath.
     public let store: Store
-    /// Learns what the verbs do.
+    /// Called with what the verbs do; see ``observed(by:)``.
     package let observer: (@Sendable (StoreEvent) -> Void)?
-    /// The limits of the manifests that it writes.
     let limits: Manifest.Limits
 
     package init(
@@ -21,8 +20,8 @@ public final class VersionStore: Sendable {
     }
 
     /// Opens the store in a directory.
-    /// - Throws: `.noStore` if there is none; `.unsupportedFormat` if it is newer than this castree;
-    ///   `.permission`, `.io`.
+    /// - Throws: `.noStore` if there is none; `.unsupportedFormat` if it is newer than this castree; `.permission`,
+    ///   `.io`.
     public static func open(
         _ path: String, options: StoreOptions = StoreOptions()
     ) throws(StoreError) -> VersionStore {
@@ -30,8 +29,8 @@ public final class VersionStore: Sendable {
             try Store.open(path, options: options, manifests: StoredManifests()))
     }
 
-    /// Makes a store, or opens the one that exists.
-    /// - Returns: the store, and whether this call made it.
+    /// Creates a store, or opens the existing one.
+    /// - Returns: the store, and whether this call created it.
     /// - Throws: `.storeExists` if the directory holds something else; what opening throws.
     public static func create(
         at path: String, options: StoreOptions = StoreOptions()
@@ -44,15 +43,14 @@ public final class VersionStore: Sendable {
     package var fileSystem: any FileSystem { store.fileSystem }
     package var directories: StoreDirectories { store.directories }
 
-    /// The row of a registered version.
+    /// - Throws: `.noVersion`.
     func row(of name: String) throws(StoreError) -> VersionRow {
         guard let row = try store.versionRow(name) else { throw StoreError.noVersion(name) }
         return row
     }
 
     /// Whether the version's tree is in `versions/`.
-    ///
-    /// - Throws: `.badName` for what cannot be a version's name.
+    /// - Throws: `.badName` for a text that is no version name.
     package func isMaterialized(_ name: String) throws(StoreError) -> Bool {
         let version = try VersionName(name).description
         return try fileSystem.status(directories.versions.raw, version)?.kind == .directory

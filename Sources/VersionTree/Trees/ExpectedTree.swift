@@ -1,8 +1,6 @@
 import CASStore
 
-/// What should be in each directory of a tree, found by name.
-///
-/// Names are compared as bytes: two names that Unicode holds equal are two names here.
+/// The expected content of each directory of a tree, found by names, which are compared as bytes.
 struct ExpectedTree: Sendable {
     let plan: TreePlan
     // Directories grouped by their parent, and where each group begins.
@@ -23,7 +21,6 @@ struct ExpectedTree: Sendable {
         self.children = children
     }
 
-    /// The position in the plan's order of the file with this name in a directory.
     func file(_ name: UnsafeBufferPointer<UInt8>, in directory: Int) -> Int? {
         let skipped = plan.skipped(in: directory)
         return plan.directories[directory].files.bisected { position in
@@ -33,7 +30,6 @@ struct ExpectedTree: Sendable {
         }
     }
 
-    /// Whether a directory with this name should be in a directory.
     func hasDirectory(_ name: UnsafeBufferPointer<UInt8>, in directory: Int) -> Bool {
         let group = Int(starts[directory])..<Int(starts[directory + 1])
         let found = group.bisected { position in
@@ -42,7 +38,7 @@ struct ExpectedTree: Sendable {
         return found != nil
     }
 
-    /// The directories were met in the order of whole paths, in which a slash follows the name.
+    /// Directories are sorted by whole paths, in which a slash follows the name.
     private static func compareAsDirectories(
         _ left: UnsafeBufferPointer<UInt8>, _ right: UnsafeBufferPointer<UInt8>
     ) -> Int {

@@ -1,14 +1,13 @@
 import CASStore
 import Synchronization
 
-/// Finds a file of a version's tree that does not show what the manifest says: somebody wrote into it, or its object was
-/// written anew and the tree has the file of before.
+/// Finds a file of a version's tree that was written into, or whose object was rewritten since.
 ///
-/// Looks at each file once, and reads those alone that have lost the seal (`ObjectDirectory+Sealing`).
+/// Examines each file once, and reads only those that have lost the seal (`ObjectDirectory+Sealing`).
 struct TouchedFiles: Sendable {
     let store: Store
     let manifest: Manifest
-    /// How many bytes to read at most; what would take more counts as right.
+    /// A limit on the bytes to read; files beyond it count as right.
     var byteCountMax = Int64.max
 
     private var fileSystem: any FileSystem { store.fileSystem }

@@ -1,20 +1,18 @@
 import CASStore
 import Synchronization
 
-/// Builds a tree from addresses, in a directory of its own that nobody sees yet.
+/// Builds a tree from addresses, in a hidden directory of its own.
 ///
-/// Never from "the same path in the previous version": two files that swap contents come out right.
-/// Every call is relative to an open directory, so if somebody swaps a directory for a link, the
-/// link leads nowhere.
+/// It never links "the same path in the previous version", so two files that swap contents come out right. Every call
+/// is relative to an open directory: if a directory is swapped for a link, the link leads nowhere.
 struct TreeBuilder: Sendable {
     let store: Store
-    /// The file system of the tree.
     let fileSystem: any FileSystem
     let manifest: Manifest
     let mode: LinkMode
     /// Directories of version trees are read-only, like the files; a checkout's are the user's.
     let directoryMode: UInt32
-    /// Whether the caller has just looked at each object, or written it.
+    /// Whether the caller has just examined or written each object.
     var trustsObjects = false
 
     /// Fills the empty directory `root` with the manifest's files, on all processors.
@@ -36,8 +34,7 @@ struct TreeBuilder: Sendable {
             }
             total.withLock { $0.add(report) }
         }
-        // After the last file: a read-only directory takes no entries. A directory that one job
-        // fills has its mode by now.
+        // Last, because a read-only directory takes no entries. A directory filled by one job has its mode.
         if directoryMode != 0o755 {
             for index in plan.directories.indices.reversed()
             where !Self.isOneJob(plan.directories[index]) {
@@ -49,7 +46,7 @@ struct TreeBuilder: Sendable {
         return total.withLock { $0 }
     }
 
-    /// Makes the directories from the top down; opens a parent once for all neighbours in it.
+    /// Creates the directories from the top down; opens a parent once for all neighbours in it.
     private func makeDirectories(_ plan: TreePlan, _ root: Int32) throws(StoreError) {
         var parent = try fileSystem.openDirectory("", below: root)
         var parentIndex = 0
@@ -63,7 +60,7 @@ struct TreeBuilder: Sendable {
         }
     }
 
-    /// A part of a directory's files: small enough that a flat tree keeps all workers busy.
+    /// A part of a directory's files, small enough that a flat tree keeps all workers busy.
     private struct Job: Sendable {
         static let fileCountMax = 512
         var directory: Int
@@ -82,7 +79,6 @@ struct TreeBuilder: Sendable {
         return jobs
     }
 
-    /// Whether one job fills a directory and sets its mode.
     private static func isOneJob(_ directory: TreePlan.Directory) -> Bool {
         1...Job.fileCountMax ~= directory.files.count
     }
@@ -134,8 +130,7 @@ struct TreeBuilder: Sendable {
             return try copy(record, directory, name, &report)
         }
         if record.byteCount == 0 {
-            // If all empty files were one inode with thousands of links, a single writer through
-            // any of them would fill them all.
+            // If all empty files were one inode, a writer through any of its links would fill them all.
             let mode: UInt32 = record.isExecutable ? 0o555 : 0o444
             let file = try fileSystem.open(directory, name, .creating, mode: mode)
             try fileSystem.setMode(file.raw, mode)  // the umask has cut it
@@ -145,7 +140,7 @@ struct TreeBuilder: Sendable {
         if !trustsObjects {
             let isRight = try store.objects.isRight(
                 record.address, byteCount: record.byteCount, executable: record.isExecutable)
-            // One that is not there is told below.
+            // A missing one is reported below.
             if isRight == false { throw store.touchedObject(record.address) }
         }
         do throws(StoreError) {
@@ -179,8 +174,7 @@ struct TreeBuilder: Sendable {
         if isReflinked { report.reflinked += 1 } else { report.copied += 1 }
     }
 
-    /// The file system allows no more links to the object (65,000 on ext4): a second physical copy
-    /// inside this tree takes the next ones.
+    /// Links to a second copy inside this tree when the object has too many links (65,000 on ext4).
     private func linkToSpare(
         _ record: Manifest.Record, _ position: Int, _ directory: Int32,
         _ name: UnsafePointer<CChar>, _ root: Int32, _ spares: SpareCopies,
@@ -216,23 +210,20 @@ private final class SpareCopies: Sendable {
 
 /// How the files of a tree are made.
 public enum LinkMode: String, Sendable, CaseIterable {
-    /// Hard links to the objects: no bytes, read-only. If a link is impossible, a reflink or copy.
+    /// Read-only hard links to the objects, which take no space; where a link is impossible, a reflink or copy.
     case link
     /// Copy-on-write clones if the file system has them, otherwise copies. Writable.
     case reflink
-    /// Copies. Writable.
+    /// Writable copies.
     case copy
 }
 
-/// What a materialization did, file by file.
+/// The result of a materialization, in numbers of files.
 public struct TreeReport: Sendable, Hashable {
-    /// Files in the tree.
     package var files = 0
-    /// Hard links.
     package var linked = 0
-    /// Copies, and empty files, which are made and not linked.
+    /// Includes empty files, which are created instead of linked.
     package var copied = 0
-    /// Copy-on-write clones.
     package var reflinked = 0
 
     mutating func add(_ other: TreeReport) {

@@ -1,13 +1,11 @@
 import CASStore
 import Synchronization
 
-/// Compares a version's tree with its manifest: everything listed is there, and nothing else.
-///
-/// A file that is the object's own inode need not be read: the objects are checked on their own.
+/// Compares a version's tree with its manifest; the objects' own inodes are checked elsewhere and not read.
 struct TreeCheck: Sendable {
     let store: Store
     let manifest: Manifest
-    /// Objects that were found sound just now, on the same file system.
+    /// Objects found intact just now, on the same file system.
     let sound: SoundInodes
 
     /// Below what file systems allow (ext4: 65,000), because links that are gone do not count.
@@ -37,7 +35,7 @@ struct TreeCheck: Sendable {
                 }
             }
         }
-        // Taken away or replaced meanwhile: what was seen is no longer anybody's tree.
+        // Removed or replaced meanwhile: the tree that was examined belongs to no version now.
         guard let now = try fileSystem.status(versions, version),
             now.isSameFile(as: try fileSystem.status(raw))
         else { return [] }
@@ -72,7 +70,7 @@ struct TreeCheck: Sendable {
         var findings: [Finding] = []
         let status = try fileSystem.status(opened.raw)
         let place = StoreLayout.treePath("\(version)/\(path)")
-        // The tree itself, `Store.checkStrangers` has looked at.
+        // `Store.checkStrangers` has examined the tree's root.
         if !path.isEmpty, let foreign = try store.foreignDirectory(place, status) {
             findings.append(foreign)
         }

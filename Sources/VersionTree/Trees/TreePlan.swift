@@ -1,7 +1,6 @@
 import CASStore
 
-/// What a tree consists of, decided without touching a disk: its directories from the top down, and
-/// the files of each.
+/// The directories of a tree from the top down, with the files of each, computed without disk access.
 struct TreePlan: Sendable {
     /// A directory and its files, as a range of `order`.
     struct Directory: Sendable {
@@ -15,19 +14,15 @@ struct TreePlan: Sendable {
 
     let manifest: Manifest
 
-    /// Every directory after its parent.
-    ///
-    /// The first is the tree itself.
+    /// Every directory after its parent, beginning with the tree itself.
     private(set) var directories: [Directory]
-    /// Positions in the manifest, grouped by directory.
-    ///
-    /// Those of one directory are sorted by name.
+    /// Positions in the manifest, grouped by directory and sorted by name within each.
     private(set) var order: [UInt32]
 
     init(_ manifest: Manifest) {
         self.manifest = manifest
-        // In the order of whole paths the files of "a/" and "a/b/" mix: each is assigned to its
-        // directory, and the directories' shares of `order` are filled one after another.
+        // In the order of whole paths the files of "a/" and "a/b/" mix. Each file is assigned to its directory, and
+        // the directories' shares of `order` are filled one after another.
         var found = Directories()
         // The index of each file's directory.
         let owners = (0..<manifest.count).map { UInt32(found.index(ofEntryAt: $0, manifest)) }
@@ -53,17 +48,15 @@ struct TreePlan: Sendable {
     /// The path of a directory; empty for the tree itself.
     func path(of index: Int) -> String {
         let directory = directories[index]
-        // A manifest may have no entry that could lend its path.
+        // An empty manifest has no entry that could lend its path.
         if directory.length == 0 { return "" }
         return manifest.path(Int(directory.entry), prefix: Int(directory.length))
     }
 
-    /// The last component of a directory's path.
     func name(of index: Int) -> String {
         withName(of: index) { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// Calls `body` with the last component of a directory's path.
     func withName<R>(of index: Int, _ body: (UnsafeBufferPointer<UInt8>) -> R) -> R {
         let directory = directories[index]
         let skipped = skipped(in: directory.parent)
@@ -72,7 +65,7 @@ struct TreePlan: Sendable {
         }
     }
 
-    /// How many bytes of a path come before the names in a directory.
+    /// How many bytes of a path precede the names in a directory.
     func skipped(in index: Int) -> Int {
         let length = Int(directories[index].length)
         return length == 0 ? 0 : length + 1
@@ -84,10 +77,9 @@ struct TreePlan: Sendable {
     }
 }
 
-/// The directories of a manifest as they are met, every one after its parent.
+/// The directories of a manifest in order of appearance, every one after its parent.
 ///
-/// In sorted paths everything below a directory is contiguous, so only the directories above the last
-/// entry must be known: any other is new.
+/// In sorted paths a directory's content is contiguous, so any directory not above the last entry is new.
 private struct Directories {
     private(set) var directories = [TreePlan.directory(0, 0, in: 0)]
     /// The directories above the last entry, and the lengths of their paths.

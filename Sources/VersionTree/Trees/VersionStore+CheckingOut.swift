@@ -1,7 +1,6 @@
 public import CASStore
 
-/// A tree elsewhere that is being built; locked as long as this lives, so that nobody takes it for a
-/// leftover.
+/// A tree outside the store that is being built; its lock tells it from a leftover.
 private struct UnfinishedCheckout: ~Copyable {
     let name: String
     let directory: Descriptor
@@ -10,23 +9,16 @@ private struct UnfinishedCheckout: ~Copyable {
 extension VersionStore {
     private var outside: any FileSystem { fileSystem.outside }
 
-    /// How the files of a tree elsewhere are made, if nobody says how.
     package var checkoutMode: LinkMode { fileSystem is OwnersFileSystem ? .reflink : .link }
 
-    /// Builds the version's tree elsewhere.
+    /// Builds the version's tree outside the store; the target must not exist, and appears in one step.
     ///
-    /// The target must not exist; it appears in one step.
+    /// Until then the tree grows beside the target, under a hidden name, locked; the next checkout beside it removes
+    /// what a killed one has left there.
     ///
-    /// Until then the tree grows beside the target, under a hidden name, locked; the next checkout
-    /// beside it removes what a killed one has left there.
-    ///
-    /// With mode `.link` its files are the store's own: do not write to them. If links are impossible
-    /// (another file system), each file is cloned or copied instead. Without a mode that is the way, but for root in
-    /// another user's store: its owner could change those files, so they are cloned or copied.
-    /// - Parameters:
-    ///   - name: the version.
-    ///   - target: the directory to make.
-    ///   - mode: how to make the files.
+    /// With mode `.link` the files are the store's own: do not write to them. If links are impossible (another file
+    /// system), each file is cloned or copied instead. This is the default, except for root in another user's store,
+    /// whose owner could change linked files: there the files are cloned or copied.
     /// - Throws: `.targetExists`; `.noVersion`; `.incompleteVersion`; `.pathCollision`; `.outOfSpace`.
     public func checkout(
         _ name: String, to target: String, mode: LinkMode? = nil
@@ -55,13 +47,13 @@ extension VersionStore {
             do throws(StoreError) {
                 return try build(manifest, mode, in: directory.raw, base, target)
             } catch {
-                // A retirement in another process may have deleted an executable copy as unused before this linked
-                // to it; whether the copy is there by now says nothing.
+                // A retirement in another process may have deleted an executable copy as unused before this linked to
+                // it; whether the copy is there by now says nothing.
                 tries += 1
                 guard error.code == .missingObject, mode == .link,
                     tries < Self.executableCopyTriesMax
                 else {
-                    // The disk that is full is the target's.
+                    // The target's disk is the full one.
                     guard error.code == .outOfSpace else { throw error }
                     throw error.advising("make room there, or check out elsewhere")
                 }
@@ -78,7 +70,7 @@ extension VersionStore {
         let report = try fill(unfinished, in: parent, manifest, mode)
         do throws(StoreError) {
             if store.canSyncAll, !Self.bringsBytes(report, manifest) {
-                // Only names, and they become durable in their order: one step makes them durable.
+                // Only names were added, and they become durable in their order: one step makes them durable.
                 try outside.renameNew(parent, hidden, to: parent, base)
                 try makeDurable(parent, base)
             } else {
@@ -87,7 +79,7 @@ extension VersionStore {
                 try store.sync(parent)
             }
         } catch {
-            // The error to report is the first.
+            // Report the first error.
             try? outside.removeTree(parent, hidden)
             throw error.isExisting ? Self.targetExists(target) : error
         }
@@ -118,7 +110,7 @@ extension VersionStore {
             guard let directory = try outside.openIfPresent(parent, name, .directory) else {
                 continue
             }
-            // If nothing can be locked, nobody sweeps either.
+            // If nothing can be locked, nothing is swept either.
             let isOurs =
                 (try? outside.lock(directory.raw, exclusive: true)) ?? true
             guard isOurs, try outside.status(parent, name) != nil else { continue }
@@ -136,13 +128,12 @@ extension VersionStore {
         do throws(StoreError) {
             return try builder.build(unfinished.directory.raw)
         } catch {
-            // The error to report is the first.
+            // Report the first error.
             try? outside.removeTree(parent, unfinished.name)
             throw error
         }
     }
 
-    /// Removes what killed checkouts have left beside the target.
     private func sweepUnfinished(in parent: Int32) {
         var names: [String] = []
         // A checkout does not fail because of another's leftovers, or because it may not look for them.
@@ -164,7 +155,7 @@ extension VersionStore {
     }
 
     private static func isUnfinished(_ entry: UnsafePointer<CChar>) -> Bool {
-        // Directories have many entries, and few of them are hidden.
+        // Directories have many entries, few of them hidden.
         guard entry[0] == 46 else { return false }
         let name = String(cString: entry)
         guard name.hasPrefix(unfinishedPrefix) else { return false }
@@ -175,20 +166,18 @@ extension VersionStore {
 
     // MARK: Durability, and what to know first
 
-    /// Whether a tree has files that are neither links nor empty.
     private static func bringsBytes(_ report: TreeReport, _ manifest: Manifest) -> Bool {
         report.reflinked > 0
             || report.copied > manifest.records.count { $0.byteCount == 0 }
     }
 
-    /// Makes a tree elsewhere durable.
     private func makeDurable(_ parent: Int32, _ name: String) throws(StoreError) {
         guard store.options.isDurable else { return }
         let isSynced = try outside.syncAll(parent)
         if !isSynced { try syncTree(parent, name) }
     }
 
-    /// Makes a tree elsewhere durable, bottom up, if one call cannot.
+    /// Makes a tree outside the store durable, bottom up, if one call cannot.
     private func syncTree(_ parent: Int32, _ name: String) throws(StoreError) {
         let directory = try outside.open(parent, name, .directory, mode: 0)
         var inner: [String] = []
@@ -211,7 +200,6 @@ extension VersionStore {
             "\(printable(target)) is there already; give a target that does not exist")
     }
 
-    /// The parent and the last component of a target.
     private func split(_ target: String) throws(StoreError) -> (parent: String, base: String) {
         guard !target.isEmpty else {
             throw StoreError(
@@ -225,8 +213,7 @@ extension VersionStore {
         return (root + parts.joined(separator: "/"), String(base))
     }
 
-    /// Finds the paths of a version that some file systems would merge, and refuses the version if
-    /// this one would.
+    /// Finds the paths of a version that some file systems would merge, and refuses the version if this one would.
     /// - Returns: the collisions; this file system keeps the paths apart.
     /// - Throws: `.pathCollision`, naming the first two.
     func refuseCollisions(
@@ -243,7 +230,7 @@ extension VersionStore {
         return collisions
     }
 
-    /// Whether the file system merges names that differ in case or Unicode form: found by trying.
+    /// Whether the file system merges names that differ in case or Unicode form, found by trying.
     private func mergesNames(_ directory: Int32) throws(StoreError) -> Bool {
         let token = try randomToken()
         // "É" as one code point and as two.

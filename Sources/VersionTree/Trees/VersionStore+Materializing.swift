@@ -12,9 +12,7 @@ final class TreeInRemoval {
 }
 
 extension VersionStore {
-    /// Builds the version's tree in `versions/` if it is not there.
-    ///
-    /// The tree appears in one step.
+    /// Builds the version's tree in `versions/` if it is not there; it appears in one step.
     /// - Throws: `.noVersion`; `.incompleteVersion` if objects are missing; `.outOfSpace`.
     package func materialize(_ name: String) throws(StoreError) {
         if try materializeIfAbsent(name) { return }
@@ -22,7 +20,7 @@ extension VersionStore {
         try store.sync(directories.versions.raw)
     }
 
-    /// Whether a complete version has its tree, or objects with the right bytes to build it of.
+    /// Whether a complete version has its tree, or intact objects to build it from.
     package func canBeShown(_ name: String) throws(StoreError) -> Bool {
         if try isMaterialized(name) { return true }
         guard let manifest = try readableManifest(of: name) else { return true }
@@ -31,14 +29,13 @@ extension VersionStore {
     }
 
     /// Builds the tree if it is not there.
-    ///
-    /// - Parameter isAlone: whether the caller has locked the lifecycle, so that nobody retires the version.
+    /// - Parameter isAlone: whether the caller has locked the lifecycle, so that the version cannot be retired.
     /// - Returns: whether this call built it, durably.
     func materializeIfAbsent(
         _ name: String, alone isAlone: Bool = false
     ) throws(StoreError) -> Bool {
         let row = try row(of: name)
-        // First of all: a repair that was cut short may leave a tree for a version that has lost objects.
+        // Checked first: a repair that was cut short may leave a tree for a version that has lost objects.
         guard row.isComplete else { throw try incomplete(name) }
         guard try !isMaterialized(name) else { return false }
         let manifest = try registeredManifest(of: name, row)
@@ -57,8 +54,7 @@ extension VersionStore {
         return true
     }
 
-    /// Removes a new tree again if its version was retired, damaged, or replaced under its name while
-    /// it was built.
+    /// Removes a new tree again if its version was retired, damaged, or replaced under its name while it was built.
     private func refuseChanged(_ row: VersionRow, _ tree: String) throws(StoreError) {
         do throws(StoreError) {
             let now = try self.row(of: row.name)
@@ -70,7 +66,7 @@ extension VersionStore {
                         + "repeat the command")
             }
         } catch {
-            // The error to report is the first; what remains is hidden and swept with the lease.
+            // Report the first error; what remains is hidden and swept with the lease.
             try? fileSystem.removeTree(directories.versions.raw, tree)
             throw error
         }
@@ -89,7 +85,7 @@ extension VersionStore {
                 return StoreError(
                     .incompleteVersion, StoreError.damagedObject(object).message, object: object)
             }
-            // What the disk did not give was not compared.
+            // What the disk could not read was not compared.
             _ = try manifestUnlessLost(of: name)
             return StoreError(
                 .incompleteVersion,
@@ -102,10 +98,8 @@ extension VersionStore {
         )
     }
 
-    /// Builds a tree beside its place.
-    ///
-    /// The caller makes it durable and publishes it.
-    /// - Parameter isTrusting: the caller has just looked at each object, or written it.
+    /// Builds a tree under a hidden name; the caller makes it durable and publishes it.
+    /// - Parameter isTrusting: the caller has just examined or written each object.
     func buildTree(
         of manifest: Manifest, lease: borrowing Lease, trusting isTrusting: Bool = false
     ) throws(StoreError) -> String {
@@ -121,35 +115,31 @@ extension VersionStore {
             _ = try builder.build(root.raw)
             return name
         } catch {
-            // The error to report is the first; what remains is hidden and swept with the lease.
+            // Report the first error; what remains is hidden and swept with the lease.
             if !error.isExisting { try? fileSystem.removeTree(parent, name) }
             throw error
         }
     }
 
-    /// Whether anything is in the place of the version's tree.
     func hasSomething(inPlaceOf name: String) throws(StoreError) -> Bool {
         try fileSystem.status(directories.versions.raw, name) != nil
     }
 
-    /// Puts a built tree in its place if that is free; otherwise deletes the tree and returns `false`.
+    /// Moves a built tree into place if that is free; otherwise deletes the tree and returns `false`.
     func publishNew(_ tree: String, as name: String) throws(StoreError) -> Bool {
         let parent = directories.versions.raw
         do throws(StoreError) {
             try fileSystem.renameNew(parent, tree, to: parent, name)
             return true
         } catch {
-            // The error to report is the first; a check finds what cannot be removed.
+            // Report the first error; a check finds what cannot be removed.
             try? fileSystem.removeTree(parent, tree)
             guard error.isExisting else { throw error }
             return false
         }
     }
 
-    /// Puts a built tree in its place.
-    ///
-    /// Keeps an existing tree that shows what the manifest says; anything else makes room. The
-    /// caller makes its name durable.
+    /// Moves a built tree into place, unless the right one is there; the caller makes its name durable.
     func publishTree(_ tree: String, of manifest: Manifest) throws(StoreError) {
         let parent = directories.versions.raw
         let name = manifest.version.description
@@ -159,7 +149,7 @@ extension VersionStore {
                 break
             } catch {
                 guard error.isExisting else {
-                    // The error to report is the first; a check finds what cannot be removed.
+                    // Report the first error; a check finds what cannot be removed.
                     try? fileSystem.removeTree(parent, tree)
                     throw error
                 }
@@ -179,32 +169,28 @@ extension VersionStore {
     }
 
     /// Removes a version's tree: it disappears in one step, then it is deleted.
-    ///
-    /// - Parameter isShown: whether anybody was told that it is there; a tree that is taken back at once
-    ///   goes without a sync, because a sync may just have failed.
+    /// - Parameter isShown: whether it was acknowledged; if not, no sync is needed, and one may just have failed.
     func removeTree(of name: String, shown isShown: Bool = true) throws(StoreError) {
         guard let tree = try hideTree(of: name, token: randomToken()) else { return }
-        // Otherwise a power cut might show a tree that lacks some of its files.
+        // Otherwise a power cut might show a tree with some of its files missing.
         if isShown { try store.sync(directories.versions.raw) }
         try remove(tree)
     }
 
-    /// Removes a tree that its writer has just built, of objects only, and shown; does not use the index.
+    /// Removes a tree that its writer has just built of objects only, and shown; does not use the index.
     func takeBackTree(of name: String) throws(StoreError) {
         guard let tree = try hideTree(of: name, token: randomToken()) else { return }
         try fileSystem.removeTree(directories.versions.raw, tree.name)
         fileSystem.unlock(tree.directory.raw)
     }
 
-    /// Hides a version's tree in one step; the caller deletes it.
-    ///
-    /// The directory stays locked meanwhile, so that a check does not take it for a leftover.
+    /// Hides a version's tree in one step, locked against checks for leftovers; the caller deletes it.
     /// - Parameter token: the end of its hidden name.
     /// - Returns: `nil` if there is no tree.
     func hideTree(of name: String, token: String) throws(StoreError) -> TreeInRemoval? {
         let parent = directories.versions.raw
         guard try isMaterialized(name) else {
-            // Somebody's file in the place of a tree is set aside.
+            // A stranger's file in the place of a tree is set aside.
             let aside = try StoreLayout.aside("stray")
             try fileSystem.renameIfPresent(
                 parent, name, to: directories.quarantine.raw, aside)
@@ -216,7 +202,7 @@ extension VersionStore {
             directory = try fileSystem.openIfPresent(parent, name, .directory)
         } catch {
             guard error.isOfOneName else { throw error }
-            // Another user's: it can be hidden, but not emptied, and stays as a leftover.
+            // Another user's directory can be hidden but not emptied, and stays as a leftover.
             let failure = error
             try fileSystem.rename(parent, name, to: parent, hidden)
             try store.passingOver(StoreLayout.treePath(hidden)) { () throws(StoreError) in
@@ -231,8 +217,7 @@ extension VersionStore {
         } catch {
             if error.code == .notFound { return nil }
             guard error.isOtherLayer else { throw error }
-            // It can only be deleted in place, while its version is registered: after a crash a check
-            // finds that files are missing.
+            // It can only be deleted in place; after a crash a check finds a registered version's missing files.
             try store.removeTreeKeepingContent(in: StoreLayout.versions, name)
             fileSystem.unlock(tree.raw)
             return nil
@@ -241,8 +226,7 @@ extension VersionStore {
     }
 
     /// Builds a tree anew and exchanges it with the existing one in one step.
-    ///
-    /// - Parameter manifest: what the tree must show; of an incomplete version, what is there of it.
+    /// - Parameter manifest: what the tree must show; for an incomplete version, the part that exists.
     package func rebuildTree(of manifest: Manifest) throws(StoreError) {
         let name = manifest.version.description
         let lease = try store.makeLease()
@@ -267,27 +251,22 @@ extension VersionStore {
         try removeHidden(tree)
     }
 
-    /// Deletes a hidden tree.
-    ///
-    /// If it has last copies of objects that versions name, they stay, as objects. What cannot be removed is nobody's tree
-    /// any longer, and stays as a leftover.
+    /// Deletes a hidden tree, except for the last copies of named objects and what cannot be removed.
     func remove(_ tree: TreeInRemoval) throws(StoreError) {
         try removeHidden(tree.name)
         fileSystem.unlock(tree.directory.raw)
     }
 
-    /// Removes a hidden tree, but for the last copies of content that somebody needs; it stays if it cannot be removed.
+    /// Removes a hidden tree, except for the last copies of needed content; it stays if it cannot be removed.
     func removeHidden(_ tree: String) throws(StoreError) {
         try store.passingOver(
             StoreLayout.treePath(tree),
             try self.store.removeTreeKeepingContent(in: StoreLayout.versions, tree))
     }
 
-    /// Builds the trees of versions that have become complete again, and those that show what an object was before it was
-    /// written anew.
+    /// Builds the trees of versions that became complete again, or show an object as it was before it was rewritten.
     ///
-    /// Passes over versions that somebody has retired, replaced, damaged or edited: that is no failure of the
-    /// caller's, and a check names them.
+    /// Skips versions that were retired, replaced, damaged or edited, which a check names.
     package func restoreTrees(
         of names: [String], except own: String
     ) throws(StoreError) -> [String] {
@@ -295,7 +274,7 @@ extension VersionStore {
         for name in names where name != own {
             do throws(StoreError) {
                 if try isMaterialized(name) {
-                    // A repair has kept it without what was lost.
+                    // A repair kept it without what was lost.
                     try rebuildTree(of: registeredManifest(of: name))
                 } else {
                     try materialize(name)
@@ -313,8 +292,8 @@ extension VersionStore {
         return restored
     }
 
-    /// Builds a tree beside its place, and the executable copies that it links to, durably; builds both
-    /// again if a retirement in another process has deleted such a copy as unused in between.
+    /// Builds a hidden tree and the executable copies that it links to, durably; builds both again if a retirement in
+    /// another process deleted such a copy as unused in between.
     private func buildTreeAndCopies(
         of manifest: Manifest, _ lease: borrowing Lease
     ) throws(StoreError) -> String {
@@ -337,7 +316,7 @@ extension VersionStore {
         }
     }
 
-    /// How often to begin a tree again after others have deleted an executable copy.
+    /// How often to start a tree again after other processes deleted an executable copy.
     static let executableCopyTriesMax = 8
 
     func lacksExecutableCopies(_ manifest: Manifest) throws(StoreError) -> Bool {

@@ -2,13 +2,11 @@ import CASStore
 
 // Trees whose files are not what their manifests say.
 //
-// A tree shares its files with the objects. So when an object whose bytes were wrong is written anew, every tree that
-// showed it has the old file, and goes on showing it until it is built again.
+// A tree shares its files with the objects. When a damaged object is rewritten, every tree that showed it keeps the
+// old file until it is built again.
 
 extension VersionStore {
-    /// Builds the trees again that show what an object was before a writer wrote it anew.
-    ///
-    /// What cannot be built is said, and is no failure of the writer's.
+    /// Builds the trees again that show an object as it was before a writer rewrote it; failures are only reported.
     func rebuildHealedTrees() throws(StoreError) {
         let healed = store.takeHealed()
         guard !healed.isEmpty else { return }
@@ -16,7 +14,6 @@ extension VersionStore {
     }
 
     /// Builds the tree of a version again if files in it are not what its manifest says.
-    ///
     /// - Returns: the path of one such file; `nil` if there was none.
     /// - Throws: `.damagedObject` if the object is wrong, too.
     @discardableResult
@@ -31,9 +28,7 @@ extension VersionStore {
         return touched
     }
 
-    /// Whether the tree of a version shows what its manifest says, or can be built so; changes nothing.
-    ///
-    /// Whoever is interrupted goes back without a look.
+    /// Whether the tree of a version is right or can be rebuilt so; `true` without a check for an interrupted caller.
     func canShowRightBytes(of name: String) throws(StoreError) -> Bool {
         do throws(StoreError) {
             guard try isMaterialized(name), let manifest = try shownManifest(of: name),
@@ -47,7 +42,7 @@ extension VersionStore {
         }
     }
 
-    /// The same for what is shown whatever happens: what stays wrong is said.
+    /// Mends a tree that is shown in any case; what stays wrong is reported.
     func mendShownTree(of name: String) throws(StoreError) {
         do throws(StoreError) {
             try mendTree(of: name)
@@ -59,10 +54,10 @@ extension VersionStore {
         }
     }
 
-    /// How much of the shown tree a look at it reads: files that have lost their seal.
+    /// How many bytes of the shown tree, in files that have lost their seal, a quick check reads.
     private static let glanceByteCountMax: Int64 = 32 << 20
 
-    /// Finds a file of the current version's tree, or of what waits, that is not what its manifest says, by a look at each.
+    /// Finds, by examining each once, a wrong file in the tree of the current or pending version.
     func checkShownTrees() throws(StoreError) -> [Finding] {
         // A damaged lifecycle has a finding of its own.
         guard let lifecycle = try? lifecycle() else { return [] }
@@ -79,7 +74,7 @@ extension VersionStore {
     private func checkShownTree(
         of name: String, _ role: String
     ) throws(StoreError) -> [Finding] {
-        // A tree that is not there has a finding of its own.
+        // A missing tree has a finding of its own.
         guard try isMaterialized(name) else { return [] }
         do throws(StoreError) {
             guard let manifest = try shownManifest(of: name),

@@ -1,20 +1,18 @@
 import CASStore
 import StrictJSON
 
-// trust.json ↔ value: JSON without white space, keys sorted (RFC 8785), and a newline.
+// Codes trust.json: JSON without white space, keys sorted (RFC 8785), and a newline.
 //
-// A digest of the rest finds flipped bits and slips of the hand. What is damaged is refused and never guessed: half a
-// trust is worse than none.
+// A digest of the rest detects flipped bits and editing mistakes. A damaged file is refused and never guessed at:
+// half a trust is worse than none.
 
 extension StoreTrust {
-    /// The version of the file's format.
     static let formatVersion: Int64 = 1
-    /// The most bytes that the file may have: longer ones are neither written nor read.
+    /// The size limit of the file, for reading and writing.
     static let byteCountMax = 16 << 20
-    /// The largest number that every reader of JSON takes for the same (RFC 8785).
+    /// The largest integer that every JSON reader represents exactly (RFC 8785).
     private static let numberMax: Int64 = (1 << 53) - 1
 
-    /// The bytes of the file.
     func serialized() throws(StoreError) -> [UInt8] {
         let members: [JSONValue.Member] =
             .present([
@@ -26,8 +24,7 @@ extension StoreTrust {
             .fileBytes
     }
 
-    /// Reads the file.
-    /// - Throws: `.badTrust` with what is wrong and what to do; `.unsupportedFormat` if it is newer than this castree.
+    /// - Throws: `.badTrust` with what is wrong and what to do; `.unsupportedFormat` if it is newer.
     init(parsing bytes: [UInt8]) throws(StoreError) {
         let document: JSONValue
         do throws(JSONError) {
@@ -119,7 +116,6 @@ extension StoreTrust {
         return texts.compactMap(\.self)
     }
 
-    /// A member that may be absent, and is of its kind if it is not.
     private static func member<Value>(
         _ key: String, in object: JSONValue, _ read: (JSONValue) -> Value?
     ) throws(StoreError) -> Value? {
@@ -132,14 +128,13 @@ extension StoreTrust {
         value.asInt64.flatMap { 0...numberMax ~= $0 ? $0 : nil }
     }
 
-    /// The error for a file that is gone, though something else knows that it was there.
+    /// The error for a file that is gone although something else knows that it existed.
     static let lost = StoreError(
         .badTrust,
         "trust.json in the store is gone, though this store took only signed releases, so nothing is taken from any "
             + "origin: put it back from a copy; or name the keys again with castree trust add, which forgets what was seen "
             + "of each origin (castree trust remove ORIGIN: take what comes)")
 
-    /// The error for a file that nobody should believe.
     static func refuse(_ problem: String) -> StoreError {
         StoreError(
             .badTrust,

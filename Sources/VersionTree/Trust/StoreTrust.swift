@@ -1,10 +1,10 @@
 package import CASStore
 import StrictJSON
 
-/// Whose releases a store takes from which origin: what `trust.json` says.
+/// The keys whose releases a store accepts from each origin, as recorded in `trust.json`.
 ///
-/// Somebody who can write to an origin must not be able to write to devices, too. What is remembered here, nothing that
-/// comes over a network can make anybody forget.
+/// Write access to an origin must not give write access to devices. Nothing that comes over a network can make a
+/// store forget what is recorded here.
 package struct StoreTrust: Sendable, Hashable {
     /// The origins whose releases must be signed, in the order in which they were named.
     package var origins: [TrustedOrigin] = []
@@ -13,12 +13,12 @@ package struct StoreTrust: Sendable, Hashable {
 
     package init() {}
 
-    /// The origin at a place; `nil` if the store takes from there what comes.
+    /// The origin at a place; `nil` if the store accepts unsigned releases from there.
     package func origin(at place: String) -> TrustedOrigin? {
         origins.first { $0.isAt(place) }
     }
 
-    /// The origin at a place that has several names: at the first of them where one is.
+    /// The origin at the first of a place's names that has one.
     package func origin(at places: [String]) -> TrustedOrigin? {
         for place in places {
             if let origin = origin(at: place) { return origin }
@@ -26,7 +26,7 @@ package struct StoreTrust: Sendable, Hashable {
         return nil
     }
 
-    /// The names of a place that an origin there is to get: the first, and those that no other origin has.
+    /// The names of a place to give to an origin there: the first, and those that no other origin has.
     package func names(of places: [String], for origin: TrustedOrigin) -> [String] {
         let own = places.enumerated().filter { position, place in
             !origin.isAt(place) && (position == 0 || self.origin(at: place) == nil)
@@ -34,17 +34,16 @@ package struct StoreTrust: Sendable, Hashable {
         return own.map(\.element)
     }
 
-    /// The origin with an id.
     package func origin(_ id: String?) -> TrustedOrigin? {
         guard let id else { return nil }
         return origins.first { $0.id == id }
     }
 
-    /// Puts an origin in the place of what was known of it, or at the end.
+    /// Replaces an entry by an origin, or appends the origin.
     ///
-    /// No other origin is at its places any more. Only the entry that is named here is replaced: two that one key signs, or
-    /// that say they are the same, are two.
-    /// - Parameter known: the entry as it stands here; `nil` for a new one.
+    /// No other origin stays at its places. Only the entry named here is replaced: origins that share a key, or claim
+    /// to be the same, remain separate.
+    /// - Parameter known: the existing entry; `nil` for a new one.
     /// - Throws: `.untrusted` if another entry has its id.
     package mutating func put(
         _ origin: TrustedOrigin, insteadOf known: TrustedOrigin? = nil
@@ -74,32 +73,27 @@ package struct StoreTrust: Sendable, Hashable {
     }
 }
 
-/// An origin from which a store takes only what enough of these keys have signed.
+/// An origin whose releases a store accepts only if enough of these keys have signed them.
 package struct TrustedOrigin: Sendable, Hashable {
     /// Where it is, in one spelling for each place.
     package var places: [String]
-    /// Its id, which is in its pointers: 32 lower-case hexadecimal digits; `nil` until the first one was verified.
+    /// The id in its pointers, 32 lower-case hexadecimal digits; `nil` until the first pointer was verified.
     package var id: String?
     /// The keys whose signatures count, no two with one id.
     package var keys: [VerificationKey]
-    /// So many different ones must have signed.
     package var threshold: Int
-    /// Which version of the origin's trust these keys are; `nil` for keys that somebody named, until a pointer was verified
-    /// by them.
+    /// The version of the key set; `nil` for named keys until a pointer was verified by them.
     package var version: Int64?
-    /// The highest version that was known before somebody named keys: no pointer of an older one counts; 0 for none.
+    /// The highest key set version known before keys were named: older pointers do not count; 0 for none.
     package var floor: Int64 = 0
-    /// The keys that the app was built with, as one digest; `nil` if a person has named the keys.
-    ///
-    /// Keys change by rotation. Only if the app names others than before do its keys count again.
+    /// A digest of the app's keys, which count again only if it names others; `nil` if a person has named the keys.
     package var appKeys: String?
     /// For each channel the highest sequence of a verified pointer; none is ever dropped.
     package var sequences: [String: Int64] = [:]
-    /// The latest time in an accepted pointer, in seconds since 1970: it is later than that by now, whatever the clock says.
+    /// The latest time in an accepted pointer, in seconds since 1970; a clock that says less is wrong.
     package var latest: Int64 = 0
-    /// Until when the pointer that was accepted last may be obeyed, by its channel; empty for one without an end.
+    /// For each channel, when the last accepted pointer expires; no entry if it does not.
     package var ends: [String: Int64] = [:]
-    /// Members that castree does not know, kept as they came.
     var foreign: [JSONValue.Member] = []
 
     package init(places: [String], id: String?, keys: [VerificationKey], threshold: Int) {
@@ -109,13 +103,13 @@ package struct TrustedOrigin: Sendable, Hashable {
         self.threshold = threshold
     }
 
-    /// Nobody knows any more which version the keys are, since somebody has named others; how far it was stays known.
+    /// Forgets which version the keys are, since others were named, but keeps the highest version known.
     package mutating func forgetVersion() {
         floor = max(floor, version ?? 0)
         version = nil
     }
 
-    /// Forgets how far the origin was seen: the keys that count now have signed none of it, or a person says so.
+    /// Forgets verified pointers: the keys that count now have signed none of them, or a person asks for it.
     /// - Parameter channel: the channel; `nil` for all of them.
     package mutating func forgetVerified(_ channel: String? = nil) {
         if let channel { sequences[channel] = nil } else { sequences = [:] }
@@ -124,7 +118,7 @@ package struct TrustedOrigin: Sendable, Hashable {
 
     /// Takes over the places of another entry that turned out to be the same origin.
     ///
-    /// The keys stay these, and their version; of sequences, times and thresholds the higher count.
+    /// The keys and their version stay; of sequences, times and thresholds the higher one counts.
     package mutating func merge(_ other: TrustedOrigin) {
         for place in other.places where !isAt(place) { places.append(place) }
         sequences.merge(other.sequences) { max($0, $1) }
@@ -133,7 +127,7 @@ package struct TrustedOrigin: Sendable, Hashable {
         threshold = max(threshold, min(other.threshold, keys.count))
     }
 
-    /// Whether it is at a place; a web server's answers over http and https are one's.
+    /// Whether it is at a place; http and https addresses of a web server are one place.
     package func isAt(_ place: String) -> Bool {
         let sought = Self.withoutScheme(place)
         return places.contains { Self.withoutScheme($0).elementsEqual(sought) }
@@ -146,7 +140,6 @@ package struct TrustedOrigin: Sendable, Hashable {
         return place[...].utf8
     }
 
-    /// Whether another value is about the same origin.
     func isSame(as other: TrustedOrigin) -> Bool {
         if let id, let others = other.id { return id == others }
         return sharesPlace(with: other)
@@ -156,6 +149,6 @@ package struct TrustedOrigin: Sendable, Hashable {
 }
 
 extension StoreError.Code {
-    /// `trust.json` cannot be read: nothing is taken from any origin.
+    /// `trust.json` cannot be read: nothing is accepted from any origin.
     package static let badTrust = Self("badTrust")
 }

@@ -1,12 +1,10 @@
 package import CASStore
 
-// The file of the trust.
+// Reads and writes trust.json.
 
 extension VersionStore {
-    /// Whose releases the store takes; without the file, whatever comes.
-    ///
-    /// Needs no index, and writes nothing.
-    /// - Parameter anew: whether somebody says now whom the store trusts, so that a lost file is none.
+    /// The trust of the store, read without the index; without the file it accepts unsigned releases.
+    /// - Parameter anew: whether trust is being named anew, so that a lost file does not matter.
     /// - Throws: `.badTrust` if the file is damaged or lost, `.unsupportedFormat` if it is newer than this castree.
     package func trust(anew: Bool = false) throws(StoreError) -> StoreTrust {
         let root = directories.root.raw
@@ -30,12 +28,10 @@ extension VersionStore {
         }
     }
 
-    /// Changes the trust: alone among processes, durably, and as a whole.
-    ///
-    /// When it returns, what it says survives a power cut. If `body` throws, nothing changes.
+    /// Changes the trust exclusively among processes, durably and as a whole; if `body` throws, nothing changes.
     /// - Parameter anew: as for ``trust(anew:)``.
-    /// - Throws: `.badTrust` rather than write over a damaged file; `.untrusted` rather than name an
-    ///   origin twice; `.outOfSpace`, `.readOnly`.
+    /// - Throws: `.badTrust` rather than overwrite a damaged file; `.untrusted` rather than name an origin twice;
+    ///   `.outOfSpace`, `.readOnly`.
     package func changeTrust<R>(
         anew: Bool = false, _ body: (inout StoreTrust) throws(StoreError) -> R
     ) throws(StoreError) -> R {
@@ -80,40 +76,37 @@ extension VersionStore {
         }
     }
 
-    /// Checks that the trust can be read.
-    ///
-    /// Nothing can make it again: a repair leaves it to a person.
+    /// Checks that the trust can be read; it cannot be rebuilt, so a repair leaves it to a person.
     func checkTrust() throws(StoreError) -> [Finding] {
         do throws(StoreError) {
             _ = try trust()
         } catch {
-            // Whatever it is, it must not keep the rest of the store from being checked.
+            // It must not keep the rest of the store from being checked.
             guard [.badTrust, .permission, .io].contains(error.code) else { throw error }
             return [Finding(.damagedTrust, path: StoreLayout.trust, error.message)]
         }
         return []
     }
 
-    // That a store takes only signed releases is known in three places, so that a lost trust.json is noticed: a member of
-    // lifecycle.json and the lock of the trust, which is not empty then, say so, too.
+    // Three places record that a store accepts only signed releases, so that a lost trust.json is noticed. The other
+    // two are a member of lifecycle.json and the lock of the trust, which is then not empty.
 
-    /// Whether the store took only signed releases from some origin, as far as another file than trust.json knows.
+    /// Whether another file than trust.json records that the store accepted only signed releases from some origin.
     func isTrustNoted() throws(StoreError) -> Bool {
         if try isTrustNotedInLock() { return true }
-        // A damaged lifecycle is a finding of its own, and what a repair makes of it says what the lock says.
+        // A damaged lifecycle is a finding of its own, and a repair copies what the lock says.
         return try lifecycleIfReadable()?.isTrusting ?? false
     }
 
-    /// Whether the lock of the trust says so.
     private func isTrustNotedInLock() throws(StoreError) -> Bool {
         let lock = try fileSystem.status(directories.leases.raw, StoreLayout.trustLock)
         return lock?.kind == .regular && (lock?.byteCount ?? 0) > 0
     }
 
-    /// Notes, beside trust.json, whether the store takes only signed releases from some origin.
+    /// Records beside trust.json whether the store accepts only signed releases from some origin.
     ///
-    /// Both notes are made after trust.json is written, and taken back before it says the contrary: a kill in between leaves
-    /// a trust that is noted nowhere, and never a note of a trust that nobody has spoken.
+    /// Both notes are made after trust.json is written, and removed before it says the contrary. A kill in between
+    /// leaves a trust without a note, never a note of a trust that was not declared.
     /// - Parameter lock: the lock of the trust, which the caller holds.
     func noteTrust(_ isTrusting: Bool, in lock: borrowing Descriptor) throws(StoreError) {
         if try isTrustNotedInLock() != isTrusting {
@@ -129,14 +122,13 @@ extension VersionStore {
         }
     }
 
-    /// Notes a trust that an older castree wrote, or that was not noted because its writer was killed.
+    /// Notes a trust that an older castree wrote, or whose writer was killed before noting it.
     package func noteKnownTrust() throws(StoreError) {
         if try isTrustNotedInLock() { return }
         try changeTrust { (_) throws(StoreError) in }
     }
 
-    /// Ends the refusal of everything in a store that has lost its trust.json: it takes what comes again.
-    ///
+    /// Makes a store that has lost its trust.json accept releases again.
     /// - Returns: whether the trust was lost.
     package func forgetLostTrust() throws(StoreError) -> Bool {
         guard try fileSystem.status(directories.root.raw, StoreLayout.trust) == nil,

@@ -1,27 +1,26 @@
 package import CASStore
 
-/// What a version takes on disk, in bytes: blocks, of files and directories, as du(1) counts.
+/// The disk usage of a version in bytes: blocks of files and directories, as du(1) counts.
 package struct DiskShare: Sendable, Hashable {
-    /// What a plain copy of it takes here: its directories, and its files, each as often as it is shown.
+    /// The usage of a plain copy on this file system: its directories, and each file as often as it is shown.
     package var plainBytes: Int64 = 0
-    /// What comes back when it is retired and collected: what only it has, its directories, its manifest.
+    /// The space that retiring and collecting it frees: its own objects, directories and manifest.
     package var uniqueBytes: Int64 = 0
-    /// What it shares with other versions, each object once.
+    /// The space it shares with other versions, each object once.
     package var sharedBytes: Int64 = 0
-    /// Its directories alone.
     package var directoryBytes: Int64 = 0
-    /// Whether the plain copy is computed from sizes, because its tree is not there to be measured.
+    /// Whether `plainBytes` is computed from sizes, because there is no tree to be measured.
     package var isEstimated = false
 
     package init() {}
 }
 
 extension VersionStore {
-    /// How many entries of manifests are read at most, where versions have no trees that can be measured.
+    /// How many manifest entries are read at most, if versions have no trees to measure.
     private static var untreedEntriesMax: Int { 10_000 }
 
-    /// What each version of a table takes on disk; empty if the table does not know the disk.
-    /// - Parameter sums: what the objects of each come to.
+    /// The disk usage of each version of a table; empty if the table does not know the disk.
+    /// - Parameter sums: the totals of each version's objects.
     func diskShares(
         _ table: UsageTable, _ sums: [UsageTable.Sums]
     ) throws(StoreError) -> [DiskShare] {
@@ -49,7 +48,7 @@ extension VersionStore {
         return result
     }
 
-    /// What one version takes on disk: looks at what it shows and names, whatever else the store holds.
+    /// The disk usage of one version, at a cost independent of what else the store holds.
     func diskShare(of row: VersionRow) throws(StoreError) -> DiskShare {
         let own = Set(try store.freed(retiring: [row.name]).objects)
         var tree = TreeMeasure()
@@ -81,8 +80,7 @@ extension VersionStore {
         return share
     }
 
-    /// What comes back on disk when versions are retired together, and these objects, which only they name, are
-    /// collected.
+    /// The disk space freed when versions are retired together and the objects that only they name are collected.
     func freedOnDisk(
         retiring rows: [VersionRow], _ objects: [ObjectID]
     ) throws(StoreError) -> Int64 {
@@ -97,7 +95,7 @@ extension VersionStore {
         return trees.freedBytes(with: files) + manifests
     }
 
-    /// What comes back on disk when versions are retired together, before anything is collected.
+    /// The disk space freed when versions are retired together, before anything is collected.
     package func treesOnDisk(retiring names: [String]) throws(StoreError) -> Int64 {
         var rows: [VersionRow] = []
         for name in names {
@@ -106,7 +104,6 @@ extension VersionStore {
         return try freedOnDisk(retiring: rows, [])
     }
 
-    /// The files of an object: its own and its executable copy.
     private func objectFiles(of address: ObjectID) throws(StoreError) -> [FileStatus] {
         let own = try store.objects.status(address)
         let executableCopy = try store.objects.status(address, executable: true)
@@ -118,26 +115,22 @@ extension VersionStore {
     }
 }
 
-/// What plain copies take, of versions without a tree.
 struct PlainCopies {
     let versions: VersionStore
     let unit: AllocationUnit
-    /// What a directory takes at least.
     let directoryBytes: Int64
     /// How many more entries of manifests may be read.
     var entriesLeft: Int
 
-    /// What a plain copy of a version takes if files are rounded as the file system does, and directories are small.
-    ///
-    /// - Parameter distinctBytes: what its objects take, each once: the answer where the manifest cannot be read, or
-    ///   nothing more may be.
+    /// The estimated disk usage of a plain copy, with files rounded as the file system does, and small directories.
+    /// - Parameter distinctBytes: the total of its objects, each once: the answer if the manifest cannot be read.
     mutating func bytes(
         of row: VersionRow, distinctBytes: Int64
     ) throws(StoreError) -> Int64 {
         guard Int(row.fileCount) <= entriesLeft, let manifest = try versions.readable(row.name)
         else { return max(distinctBytes, row.byteCount) }
         entriesLeft -= manifest.count
-        // The root is one.
+        // Includes the root.
         let directories = (Int64(manifest.directoryCount) + 1) * directoryBytes
         return manifest.records.reduce(directories) {
             $0.addingClamped(unit.diskBytes($1.byteCount))

@@ -1,23 +1,21 @@
 package import CASStore
 
-/// A large object and where it is shown.
+/// A large object and the places where it is shown.
 package struct LargestEntry: Sendable, Hashable {
     package var object: LargeObject
     /// Where versions show it, as `version:path`, newest version first.
     package var paths: [String]
-    /// Whether `paths` has all of them.
     package var arePathsComplete: Bool
 }
 
 extension VersionStore {
-    /// The largest objects and where they are shown.
+    /// The largest objects and the places where they are shown.
     ///
-    /// Reads manifests newest first until the allowed number of entries is read; from then on only
-    /// those that name an object without a path so far. Damaged manifests show nothing.
+    /// Beyond the allowed number of entries, reads only manifests that name an object without a path so far.
     func entries(
         for objects: [LargeObject], entriesReadMax: Int
     ) throws(StoreError) -> [LargestEntry] {
-        // How many versions that name an object are still to be found.
+        // For each object, how many versions that name it are still to be found.
         var wanted: [ObjectID: Int] = [:]
         for object in objects where object.references > 0 {
             wanted[object.address] = object.references

@@ -18,8 +18,8 @@ struct MapContents {
         var files: UInt32 = 1
     }
 
-    // A path as a keyed hash of its bytes, a content as the beginning of its address: an attacker
-    // who made two of them collide would only have one rectangle drawn for two files.
+    // A path as a keyed hash of its bytes, a content as the beginning of its address: an attacker who makes two
+    // collide merely has one rectangle drawn for two files.
     private struct Key: Hashable {
         var path: Int
         var content: UInt64
@@ -67,7 +67,6 @@ struct MapContents {
         }
     }
 
-    /// The versions that show a leaf.
     func versions(of leaf: Leaf) -> [ClosedRange<Int>] {
         let older = leaf.olderRuns < 0 ? [] : olderRuns[Int(leaf.olderRuns)]
         return older + [Int(leaf.first)...Int(leaf.last)]
@@ -81,7 +80,7 @@ struct MapContents {
 
     // MARK: Objects
 
-    /// The distinct objects sorted by address: the first leaf of each, and how many leaves it has.
+    /// The distinct objects sorted by address, each with its first leaf and the number of its leaves.
     mutating func objectOrder() -> [(first: UInt32, count: Int)] {
         known = [:]
         sortByPath()
@@ -110,7 +109,7 @@ struct MapContents {
         return result
     }
 
-    /// Notes how many versions name each object, and what it takes on disk.
+    /// Notes how many versions name each object, and its disk usage.
     mutating func note(
         _ standings: [UInt32], in order: [(first: UInt32, count: Int)],
         diskBytes: (ObjectID, Int64) -> (own: Int64, copy: Int64)
@@ -173,7 +172,7 @@ struct MapContents {
             let pile = Pile(
                 directory: directory, versions: versions(of: leaf), references: leaf.references)
             if let place = piles[pile] {
-                // What is missing may claim any size.
+                // A missing object may claim any size.
                 kept[place].byteCount = kept[place].byteCount.addingClamped(leaf.byteCount)
                 kept[place].diskByteCount =
                     kept[place].diskByteCount.addingClamped(leaf.diskByteCount)
@@ -191,7 +190,6 @@ struct MapContents {
 }
 
 extension MapContents {
-    /// The tree of the leaves, which are sorted by path.
     func map() -> UsageMap {
         var map = UsageMap()
         var sets: [[ClosedRange<Int>]: Int] = [:]
@@ -240,7 +238,7 @@ extension MapContents {
         }
     }
 
-    /// The directories with what is directly in them; the first is the root.
+    /// The directories with their direct content; the first is the root.
     private func directories() -> [Directory] {
         var result = [Directory(name: "")]
         var known: [[UInt8]: Int] = [[]: 0]

@@ -1,35 +1,29 @@
 package import CASStore
 
-/// Who uses how much inside one version: a directory with everything below it, or a type of file.
+/// The usage within one version of a directory with everything below it, or of a type of file.
 package struct PathUsage: Sendable, Hashable {
-    /// The directory's path, empty for the whole tree; or the extension in lower case, empty for
-    /// files without one.
+    /// The directory's path, empty for the whole tree; or the extension in lower case, empty for files without one.
     package var name: String
-    /// How many files.
     package var files = 0
-    /// The sum of their sizes.
     package var apparentBytes: Int64 = 0
-    /// Of this, what no other version has, each object once.
+    /// The part that no other version has, each object once.
     package var uniqueBytes: Int64 = 0
-    /// Of this, what other versions have too, each object once.
+    /// The part that other versions have too, each object once.
     package var sharedBytes: Int64 = 0
-    /// Of this, what the store lacks, each object once.
+    /// The part that is missing in the store, each object once.
     package var missingBytes: Int64 = 0
 }
 
-/// How the files of a version are grouped.
 package enum PathGrouping: String, Sendable, CaseIterable {
     /// By directory, each with everything below it.
     case directory
-    /// By extension.
     case type
 }
 
 extension VersionStore {
-    /// What the directories or the types of files of a version use, largest first.
+    /// The usage of the directories or file types of a version, largest first; costs what the version shows.
     ///
-    /// An object that is shown in two directories counts once in each, and once in each directory
-    /// above both. Costs what the version shows.
+    /// An object that is shown in two directories counts once in each, and once in each directory above both.
     /// - Throws: `.noVersion`; `.badManifest`.
     package func usage(
         of name: String, by grouping: PathGrouping
@@ -60,14 +54,12 @@ extension VersionStore {
     }
 }
 
-/// The groups of a version's files, and what has been counted for each.
 private struct PathGroups {
     private(set) var usages: [PathUsage] = []
     /// A group's parent: the parent of its directory.
     private var above: [Int?] = []
     /// The object that was last counted for a group.
     private var counted: [Int] = []
-    /// The group of each file.
     private var groups: [Int] = []
 
     init(_ manifest: Manifest, _ grouping: PathGrouping) {
@@ -134,7 +126,6 @@ private struct PathGroups {
         }
     }
 
-    /// The extension of a path in lower case; empty if it has none.
     private static func type(of path: UnsafeBufferPointer<UInt8>) -> String {
         let name = path[((path.lastIndex(of: 47) ?? -1) + 1)...]
         guard let dot = name.lastIndex(of: 46), dot > name.startIndex, dot + 1 < name.endIndex

@@ -1,31 +1,27 @@
 package import CASStore
 
-/// What retiring a set of versions would free, once collected.
+/// The effect of retiring a set of versions and collecting.
 package struct Retirement: Sendable, Hashable {
     /// The versions, newest first.
     package var versions: [String]
-    /// How many objects only they name.
+    /// The number of objects that only they name.
     package var objects: Int
-    /// What those hold: what a collection frees.
+    /// The size of those objects, which a collection frees.
     package var bytes: Int64
-    /// The sum of what retiring each of them alone would free.
-    ///
-    /// What only they share with each other comes on top of it.
+    /// The sum of what retiring each of them alone would free, without content that only they share.
     package var separateBytes: Int64
-    /// What comes back on disk, in bytes: blocks of objects, executable copies and manifests, and the trees'
-    /// directories.
+    /// The disk space freed, in bytes: objects, executable copies, manifests, and the trees' directories.
     package var diskBytes: Int64
-    /// The sum of what comes back on disk when each of them alone is retired.
+    /// The sum of the disk space freed by retiring each of them alone.
     package var separateDiskBytes: Int64
-    /// Those that cannot be retired now, if all of them are to go.
+    /// Versions that cannot be retired now, if all of them are to go.
     package var refused: [RetentionPlan.Verdict]
 }
 
 extension VersionStore {
-    /// What retiring versions together would free.
+    /// What retiring versions together would free, including content that only they share; changes nothing.
     ///
-    /// Changes nothing. Other versions may keep what two of them share, so the answer is not the
-    /// sum of their unique bytes. Costs what these versions name and show, whatever else the store holds.
+    /// Costs what these versions name and show.
     /// - Throws: `.noVersion`.
     package func retirement(of names: [String]) throws(StoreError) -> Retirement {
         let (rows, objects, bytes) = try store.freed(retiring: names)
@@ -36,7 +32,7 @@ extension VersionStore {
             separateDiskBytes += try freedOnDisk(retiring: [row], own)
         }
         let lifecycle = try lifecycle()
-        // Removes no dead pins: without the lock of the lifecycle, one may be just in the making.
+        // Removes no dead pins: without the lifecycle lock, one may just be in the making.
         let pins = try pinnedVersions()
         let reasons = try pinReasons()
         let names = rows.map(\.name)
@@ -47,9 +43,7 @@ extension VersionStore {
             diskBytes: diskBytes, separateDiskBytes: separateDiskBytes, refused: refused)
     }
 
-    /// Which of the versions cannot be retired now, if all of them are to go.
-    ///
-    /// Each of two known good versions may go alone; if both are to go, the newer one stays.
+    /// The versions that cannot be retired now, if all are to go; of known good ones the newest stays.
     private func refusals(
         of names: [String], _ lifecycle: Lifecycle, pinned: Set<String>,
         _ pinReasons: [String: String]
@@ -57,7 +51,7 @@ extension VersionStore {
         var left = lifecycle
         var reasons: [String: String] = [:]
         let place = { (name: String) in lifecycle.knownGood.firstIndex(of: name) ?? 0 }
-        // The oldest first: what stays is what a rollback would choose.
+        // Oldest first: what stays is what a rollback would choose.
         for name in names.sorted(by: { place($0) > place($1) }) {
             let pin =
                 pinned.contains(name)
@@ -73,7 +67,6 @@ extension VersionStore {
         return names.compactMap { name in reasons[name].map { .init(name, $0) } }
     }
 
-    /// The versions that the lifecycle needs.
     func kept(_ lifecycle: Lifecycle) throws(StoreError) -> [RetentionPlan.Verdict] {
         let needed = [
             lifecycle.current, lifecycle.pending, lifecycle.embedded, lifecycle.wayBack,
@@ -87,7 +80,7 @@ extension VersionStore {
         return result
     }
 
-    /// Why a version cannot be retired, also by what the index knows of the other known good ones.
+    /// Why a version cannot be retired, considering also the other known good versions in the index.
     func need(of version: String, _ lifecycle: Lifecycle) throws(StoreError) -> Lifecycle.Need? {
         if let need = lifecycle.need(of: version) { return need }
         return try isLastKnownGood(version, lifecycle) ? .lastKnownGood : nil

@@ -1,63 +1,56 @@
 package import CASStore
 
-/// Where the bytes are, file by file: the paths of several versions in one tree.
+/// The sizes of all files of several versions, in one tree of paths.
 ///
-/// A leaf is a path with one content, shown by a set of versions; so the tree describes each
-/// version and all together. Kept in columns, because there may be a hundred thousand leaves.
+/// A leaf is a path with one content, shown by a set of versions, so the tree describes each version and all
+/// together. Kept in columns, because there may be a hundred thousand leaves.
 package struct UsageMap: Sendable {
-    /// A path with one content.
     package struct Leaf: Sendable, Hashable {
-        /// The size of the content.
         package var byteCount: Int64
-        /// What it takes on disk, in bytes.
+        /// In bytes.
         package var diskByteCount: Int64
-        /// What its executable copy takes in the store besides, in bytes.
+        /// The disk usage of its executable copy in the store, in bytes.
         package var copyByteCount: Int64
-        /// How many versions of the whole store name the object; 0 if the store lacks it.
+        /// How many versions of the whole store name the object; 0 if the object is missing.
         package var references: Int
         /// The position in ``UsageMap/versionSets`` of the versions that show it.
         package var versionSet: Int
-        /// A number that all leaves with the same object share, from 1 on; the first of them is the
-        /// object's home; 0 if no other leaf has it.
+        /// A number from 1 on for leaves that share an object, of which the first is its home; 0 if it is alone.
         package var object: Int
         /// How many files it represents: more than one if small files were merged.
         package var files = 1
     }
 
-    /// A directory or a leaf.
     package struct Node: Sendable, Hashable {
         /// The last component of its path; empty for the root and for merged small files.
         package var name: String
-        /// How many nodes are directly in it, those that follow it; 0 for a leaf.
+        /// How many of the following nodes are directly in it; 0 for a leaf.
         package var childCount: Int
     }
 
-    /// The versions that the map knows, oldest first.
+    /// Oldest first.
     package internal(set) var versions: [String] = []
-    /// How many older versions are not in it.
+    /// How many older versions are not in the map.
     package internal(set) var omittedVersionCount = 0
-    /// The nodes, each before what is in it; the first is the root.
+    /// The nodes in depth-first order; the first is the root.
     package internal(set) var nodes: [Node] = []
     /// The nodes without children, in their order.
     package internal(set) var leaves: [Leaf] = []
     /// Sets of positions in ``versions``, as ascending ranges.
     package internal(set) var versionSets: [[ClosedRange<Int>]] = []
-    /// The unit in which the file system gives space to files, in bytes.
+    /// The file system's allocation unit, in bytes.
     package internal(set) var unit: Int64 = 1
 
-    /// Makes an empty map.
     package init() {}
 }
 
 extension VersionStore {
     /// Makes the map of versions.
-    ///
     /// - Parameters:
     ///   - names: the versions, newest first; each is read from its manifest.
-    ///   - filesMax: about how many leaves it has at most: beyond that, the smallest files of a
-    ///     directory are merged.
+    ///   - filesMax: the approximate limit of leaves, beyond which the smallest files of a directory are merged.
     ///   - entriesMax: how many entries are read at most; versions beyond that are left out.
-    ///   - diskBytes: what an object takes on disk, if that is known; else it is computed from the size.
+    ///   - diskBytes: the disk usage of an object, if known; otherwise it is computed from the size.
     /// - Throws: `.noVersion`; `.badManifest`.
     package func map(
         of names: [String], filesMax: Int = 100_000, entriesMax: Int = 4_000_000,

@@ -1,9 +1,8 @@
 import CASStore
 package import StrictJSON
 
-// The form of a survey for programs: `castree du --json`, and the page, which adds the map.
+// The JSON form of a survey: `castree du --json`, and the page, which adds the map.
 extension UsageSurvey {
-    /// Writes the members of the document.
     package func writeMembers(to writer: inout JSONWriter) {
         writer.member("store") { writer in
             store.writeMembers(to: &writer)
@@ -57,7 +56,6 @@ extension SharingMatrix {
 }
 
 extension StoreUsage {
-    /// Writes the figures of the store.
     package func writeMembers(to writer: inout JSONWriter) {
         writer.member("objects", objects)
         writer.member("objectBytes", objectBytes)
@@ -111,7 +109,6 @@ extension Retirement {
 }
 
 extension RetentionPlan.Verdict {
-    /// Writes the members of its object.
     package func writeMembers(to writer: inout JSONWriter) {
         writer.member("version", version)
         writer.member("reason", reason)
@@ -119,7 +116,6 @@ extension RetentionPlan.Verdict {
 }
 
 extension PathUsage {
-    /// Writes one group as an object.
     package func write(to writer: inout JSONWriter) {
         writer.object { writer in
             writer.member("name", name)

@@ -1,46 +1,37 @@
 package import CASStore
 
-/// Everything that is known about who uses how much, at one moment.
-///
-/// A value: a page, a table and a JSON document are made from it.
+/// A snapshot of a store's usage, from which a page, a table and a JSON document are made.
 package struct UsageSurvey: Sendable {
     /// The store's directory, as it was given.
     package internal(set) var path = ""
-    /// When it was taken, in seconds since 1970.
+    /// In seconds since 1970.
     package internal(set) var takenAt: Int64 = 0
-    /// The store as a whole.
     package internal(set) var store = StoreUsage()
-    /// What plain copies of all versions would take on this file system, in bytes; `nil` if nobody looked.
+    /// The disk usage of plain copies of all versions, in bytes; `nil` if the disk was not examined.
     package internal(set) var plainDiskBytes: Int64?
     /// The requested versions, newest first.
     package internal(set) var versions: [VersionUsage] = []
     /// How the store grew, oldest version first; always covers all versions.
     package internal(set) var growth: [GrowthPoint] = []
-    /// What pairs of versions have in common.
+    /// The content that pairs of versions share.
     package internal(set) var sharing = SharingMatrix()
-    /// The largest objects, largest first.
     package internal(set) var largest: [LargestEntry] = []
-    /// What retiring the requested versions together would free.
     package internal(set) var retirement: Retirement?
-    /// Which version is current, pending, known good.
     package internal(set) var lifecycle = Lifecycle()
     /// The versions that cannot be retired now, and why; ignores pages that a server shows.
     package internal(set) var kept: [RetentionPlan.Verdict] = []
-    /// The known good versions that one can go back to, newest first: complete and not banned.
+    /// The known good versions that can be rolled back to, newest first: complete and not banned.
     package internal(set) var usableGood: [String] = []
-    /// The versions whose content is banned.
     package internal(set) var banned: [String] = []
-    /// Where the bytes are, file by file, if requested.
+    /// The sizes of all files, if requested.
     package internal(set) var map: UsageMap?
 }
 
-/// What a survey should cover.
 package struct SurveyOptions: Sendable {
-    /// The versions; all if there are none.
+    /// The versions to cover; all if empty.
     package var versions: [String] = []
     /// The versions that may be retired together.
     package var retiring: [String] = []
-    /// How many of the largest objects.
     package var largestMax = 10
     /// How many manifest entries are read at most to find where the largest objects are shown.
     package var entriesReadMax = 200_000
@@ -48,20 +39,16 @@ package struct SurveyOptions: Sendable {
     package var sharingMax = 48
     /// How many files the map has at most; 0 for no map.
     package var mapFilesMax = 0
-    /// Whether to look at the disk; otherwise the store's figures come from the index alone.
+    /// Whether to examine the disk; otherwise the store's figures come from the index alone.
     package var looksAtDisk = true
 
-    /// Makes options: all versions, ten objects, no map.
+    /// All versions, ten objects, no map.
     package init() {}
 }
 
 extension VersionStore {
-    /// Counts who uses how much.
-    ///
-    /// The sums come from one pass over the index. Manifests are read only for paths: those of the
-    /// largest objects, and those of the map.
-    /// - Throws: `.noVersion`; `.badManifest` if the map was requested and a manifest that it needs is
-    ///   damaged.
+    /// Takes a survey of the store, in one pass over the index; manifests are read only for paths.
+    /// - Throws: `.noVersion`; `.badManifest` if the map was requested and a manifest that it needs is damaged.
     package func survey(
         _ options: SurveyOptions = SurveyOptions()
     ) throws(StoreError) -> UsageSurvey {
@@ -99,10 +86,9 @@ extension VersionStore {
         return survey
     }
 
-    /// Only the named versions of a survey, the lifecycle, and what retiring would free: costs what these
-    /// versions name, whatever else the store holds.
+    /// A survey of the named versions, the lifecycle, and what retiring would free; costs what they name.
     ///
-    /// If none is named, it has the current version, else the newest.
+    /// If none is named, it covers the current version, else the newest.
     /// - Throws: `.noVersion`.
     package func briefSurvey(_ options: SurveyOptions) throws(StoreError) -> UsageSurvey {
         var survey = UsageSurvey()
@@ -136,7 +122,7 @@ extension VersionStore {
     }
 }
 
-/// What pairs of versions have in common, in bytes, each object once.
+/// The content that pairs of versions share, in bytes, each object once.
 package struct SharingMatrix: Sendable, Hashable {
     /// The versions, newest first.
     package private(set) var versions: [String] = []
@@ -161,41 +147,37 @@ package struct SharingMatrix: Sendable, Hashable {
         }
     }
 
-    /// What two versions have in common; for one version and itself, everything that it has.
+    /// What two versions share; for a version and itself, its total.
     package subscript(row: Int, column: Int) -> Int64 { bytes[row * versions.count + column] }
 }
 
-/// How much there was after a version came.
-///
-/// Counts the versions that are registered now: retired ones are not remembered.
+/// The state of the store after a version was registered; retired versions are not remembered.
 package struct GrowthPoint: Sendable, Hashable {
-    /// The version that came.
     package var version = ""
-    /// When, in seconds since 1970; the order is that of the versions, whatever their clocks said.
+    /// In seconds since 1970; the points are ordered like the versions, whatever their clocks said.
     package var createdAt: Int64 = 0
-    /// What it brought that no older version has.
+    /// Its content that no older version has.
     package var newBytes: Int64 = 0
     /// What retiring it would free.
     package var uniqueBytes: Int64 = 0
-    /// What it and all older versions show: the size of plain copies.
+    /// The size of plain copies of it and all older versions.
     package var apparentBytes: Int64 = 0
-    /// What it and all older versions take in the store.
+    /// The size of the objects of it and all older versions.
     package var objectBytes: Int64 = 0
-    /// What it brought that no older version has, on disk, with its directories and its manifest; 0 like the
-    /// next three if nobody looked at the disk.
+    /// The disk usage of its new content, directories and manifest; 0, like the next three, if not examined.
     package var newDiskBytes: Int64 = 0
-    /// What it and all older versions take on disk.
+    /// The disk usage of it and all older versions.
     package var diskBytes: Int64 = 0
-    /// What comes back on disk when it is retired and collected.
+    /// The disk space freed when it is retired and collected.
     package var uniqueDiskBytes: Int64 = 0
-    /// What plain copies of it and all older versions would take on disk.
+    /// The disk usage of plain copies of it and all older versions.
     package var plainDiskBytes: Int64 = 0
 }
 
 extension UsageSurvey {
     /// - Parameters:
-    ///   - usages: what the versions of the table use, in the same order.
-    ///   - sums: what their objects come to.
+    ///   - usages: the usage of each version of the table, in the same order.
+    ///   - sums: the totals of their objects.
     static func growth(
         _ table: UsageTable, _ usages: [VersionUsage], _ sums: [UsageTable.Sums]
     ) -> [GrowthPoint] {
@@ -210,7 +192,7 @@ extension UsageSurvey {
             point.uniqueBytes = row.uniqueByteCount
             point.apparentBytes = point.apparentBytes.addingClamped(row.byteCount)
             point.objectBytes += newBytes[place].bytes
-            // What no other version can have: its directories, its manifest, files that are no links.
+            // What no other version can have: its directories, its manifest, files that are not links.
             let own = (disk?.uniqueBytes ?? 0) - sums[place].uniqueDiskBytes
             point.newDiskBytes = newBytes[place].diskBytes + own
             point.diskBytes += point.newDiskBytes

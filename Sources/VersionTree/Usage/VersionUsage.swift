@@ -1,20 +1,20 @@
 package import CASStore
 
-/// Who uses how much: one version.
+/// The usage of one version.
 package struct VersionUsage: Sendable, Hashable {
     package var version: String
-    /// When it was registered, in seconds since 1970.
+    /// In seconds since 1970.
     package var createdAt: Int64
     package var files: Int
-    /// What its tree shows: the sum of the sizes of its files.
+    /// The sum of the sizes of the files in its tree.
     package var apparentBytes: Int64
     /// What retiring it would free.
     package var uniqueBytes: Int64
     /// What it shares with other versions, each object once.
     package var sharedBytes: Int64
-    /// What it names and the store lacks, each object once.
+    /// What is missing of it in the store, each object once.
     package var missingBytes: Int64
-    /// What it takes on disk; `nil` if nobody looked.
+    /// `nil` if the disk was not examined.
     package var disk: DiskShare?
 
     init(_ row: VersionRow, present: Int64, missing: Int64, disk: DiskShare?) {
@@ -30,9 +30,9 @@ package struct VersionUsage: Sendable, Hashable {
 }
 
 extension VersionStore {
-    /// What each version uses; all of them, newest first, or the named ones.
+    /// The usage of the named versions, or of all, newest first.
     ///
-    /// Named versions cost what they show; all of them cost one pass over the index, and one over the disk.
+    /// Named versions cost what they show; all of them cost one pass over index and disk.
     /// - Throws: `.noVersion`.
     package func usage(of names: [String] = []) throws(StoreError) -> [VersionUsage] {
         guard !names.isEmpty else { return try usages(store.usageTable(looksAtDisk: true)).all }
@@ -50,7 +50,7 @@ extension VersionStore {
             .map(\.usage)
     }
 
-    /// What each version of a table uses, newest first, and what their objects come to.
+    /// The usage of each version of a table, newest first, and the totals of their objects.
     func usages(
         _ table: UsageTable
     ) throws(StoreError) -> (all: [VersionUsage], sums: [UsageTable.Sums]) {

@@ -1,12 +1,12 @@
 public import CASStore
 
-/// What changed between two versions, decided from their manifests alone.
+/// The differences between two versions, computed from their manifests alone.
 public struct VersionDiff: Sendable, Hashable {
     /// A file that has another path now.
     public struct Move: Sendable, Hashable {
-        /// Where it was.
+        /// The old path.
         public var from: String
-        /// Where it is.
+        /// The new path.
         public var to: String
     }
 
@@ -18,10 +18,9 @@ public struct VersionDiff: Sendable, Hashable {
     public var changed: [String] = []
     /// Content that left one path and is now at another.
     public var moved: [Move] = []
-    /// Bytes of objects that the first version does not have.
+    /// The size of the objects that the first version does not have.
     public var newBytes: Int64 = 0
 
-    /// Compares two versions.
     package init(from old: Manifest, to new: Manifest) {
         var addedPositions: [Int] = []
         var removedPositions: [Int] = []
@@ -64,7 +63,7 @@ public struct VersionDiff: Sendable, Hashable {
 }
 
 extension VersionStore {
-    /// What changed from one version to another.
+    /// The differences between one version and another.
     /// - Throws: `.noVersion`.
     public func diff(from old: String, to new: String) throws(StoreError) -> VersionDiff {
         VersionDiff(from: try manifest(of: old), to: try manifest(of: new))

@@ -1,27 +1,22 @@
 package import CASStore
 
-/// The progress of a version that lacks objects.
-///
-/// Derived from what the store holds, so it is the same whoever downloads, if anybody does.
+/// The progress of a version with missing objects, whichever process downloads them.
 package struct VersionProgress: Sendable, Hashable {
     package var version: String
-    /// Objects it lacks.
     package var missingObjects: Int
     package var missingBytes: Int64
     /// How many of these bytes are staged: parts of objects, and whole ones that are not recorded yet.
     package var stagedBytes: Int64
-    /// The bytes of everything that it names, each object once.
+    /// The size of everything that it names, each object once.
     package var totalBytes: Int64
 }
 
 extension VersionStore {
-    /// The progress of each incomplete version, newest first.
-    ///
-    /// Costs what the incomplete versions name, and a listing of the staging directory.
+    /// The progress of each incomplete version, newest first; costs what these name, and a listing of `staging/`.
     package func progress() throws(StoreError) -> [VersionProgress] {
         var result: [VersionProgress] = []
         for (row, _) in try store.versionRows() where !row.isComplete {
-            // One whose manifest was made again may lack nothing that anybody could fetch.
+            // A version with a rebuilt manifest may be missing nothing that could be fetched.
             guard let missing = try store.missingObjects(of: row.name), !missing.isEmpty,
                 let bytes = try store.namedBytes(of: row.name)
             else { continue }
@@ -57,7 +52,7 @@ extension VersionStore {
         return sum
     }
 
-    /// Notes how much of an object a part stands for: of one that comes out of it, the share that has come.
+    /// Records how much of an object has arrived in a part; for a compressed or delta part, in proportion.
     private func note(
         partOf name: String, in staging: Int32, _ sizes: [String: Int64],
         _ staged: inout [String: Int64]
@@ -75,7 +70,7 @@ extension VersionStore {
         staged[address] = max(staged[address] ?? 0, bytes)
     }
 
-    /// Notes how much of an object a file in a lease's directory has: `<address>` or `<stand-in>.<address>`.
+    /// Records how much of an object is staged in a file of a lease: `<address>` or `<placeholder>.<address>`.
     ///
     /// Two writers may stage one object: the one that is further counts.
     private func note(

@@ -1,21 +1,21 @@
 public import CASStore
 
 extension VersionStore {
-    /// Forgets a version: its manifest, its tree, its references.
+    /// Removes a version: its manifest, its tree, its references.
     ///
-    /// From here on, the objects that only it used are garbage. The executable copies that only its
-    /// tree linked to are deleted.
+    /// From here on, the objects that only it used are garbage. The executable copies that only its tree linked to
+    /// are deleted.
     ///
-    /// Deletes in the opposite order of adding, so that a crash in between leaves a version without its
-    /// tree or garbage without a version, never a version without its objects. The tree is hidden in
-    /// one step and deleted last, when nobody waits for it; after a crash the next writer deletes it.
+    /// Deletes in the opposite order of adding, so that a crash in between leaves a version without its tree or
+    /// garbage without a version, never a version without its objects. The tree is hidden in one step and deleted
+    /// last, outside the lock; after a crash the next writer deletes it.
     /// - Returns: how many objects it referenced.
-    /// - Throws: `.noVersion`; `.versionInUse` for the current, pending, embedded, protected and last known
-    ///   good version, and for one that a process has pinned.
+    /// - Throws: `.noVersion`; `.versionInUse` for the current, pending, embedded, protected and last known good
+    ///   version, and for one that a process has pinned.
     @discardableResult
     public func retire(_ name: String) throws(StoreError) -> Int {
         let version = try VersionName(name).description
-        // If it runs again, it goes on where it was.
+        // A second run continues where the first one stopped.
         var hidden: TreeInRemoval?
         var forgotten: Retired?
         return try store.withReserve { () throws(StoreError) -> Int in
@@ -38,7 +38,6 @@ extension VersionStore {
         }
     }
 
-    /// What is left to do for a retired version.
     private struct Retired {
         var references: Int
         var tree: TreeInRemoval?
@@ -51,7 +50,6 @@ extension VersionStore {
         init(_ file: consuming RegularFile) { self.file = file }
     }
 
-    /// What the version showed as executable.
     private func executables(of version: String, _ manifest: OpenedManifest?) -> Set<ObjectID> {
         // What an unreadable manifest named stays until its objects go.
         guard let manifest, let manifest = try? parse(manifest.file, version) else { return [] }
@@ -67,8 +65,8 @@ extension VersionStore {
     private func forget(
         _ version: String, lease: String, hidden: inout TreeInRemoval?
     ) throws(StoreError) -> Retired {
-        // Under the lock of the lifecycle: nobody makes it current meanwhile. The lifecycle forgets it
-        // first: its name may return with other content that nobody has vouched for.
+        // Under the lifecycle lock, so that it does not become current meanwhile. The lifecycle forgets it first: its
+        // name may return with other, unconfirmed content.
         try changeLifecycle(vouching: false) {
             (lifecycle) throws(StoreError) -> Retired in
             guard try self.isRegistered(version) else { throw StoreError.noVersion(version) }
@@ -85,8 +83,8 @@ extension VersionStore {
             let references = try self.store.referenceCount(of: version)
             let manifest = self.open(manifestOf: version)
             hidden = try self.hideTree(of: version, token: lease) ?? hidden
-            // Otherwise a power cut might bring back all or part of the tree of a version that nobody knows
-            // any longer, and its content would stay on the disk. A killed process may have hidden it.
+            // Otherwise a power cut might bring back all or part of the tree of an unregistered version, and its
+            // content would stay on the disk. A killed process may have hidden it.
             try self.store.sync(self.directories.versions.raw)
             lifecycle.retire(version, heir: try self.heir(of: version, lifecycle))
             return Retired(references: references, tree: hidden, manifest: manifest)
@@ -116,7 +114,7 @@ extension VersionStore {
         }
     }
 
-    /// Another name of a known good version's content, under which that stays known good.
+    /// Another name of a known good version's content, which inherits that standing.
     private func heir(
         of version: String, _ lifecycle: Lifecycle
     ) throws(StoreError) -> String? {

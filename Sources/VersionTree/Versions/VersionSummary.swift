@@ -18,13 +18,13 @@ public struct VersionSummary: Sendable, Hashable {
     public var content: ObjectID
     /// Its state.
     public var state: VersionState
-    /// Its files.
+    /// The number of its files.
     public var files: Int
-    /// Their bytes.
+    /// The total size of its files.
     public var bytes: Int64
     /// What retiring it would free.
     public var uniqueBytes: Int64
-    /// Objects it lacks.
+    /// The number of its missing objects.
     public var missingObjects: Int
     /// When it was registered, in seconds since 1970.
     public var createdAt: Int64
@@ -42,17 +42,16 @@ public struct VersionSummary: Sendable, Hashable {
     public var isProtected = false
 }
 
-/// An object that a version lacks.
+/// A missing object of a version.
 public struct MissingEntry: Sendable, Hashable {
     /// Its address.
     public var address: ObjectID
     /// The publisher's name for it, if there is one.
     package var label: Label?
-    /// Its size; 0 if nobody has said it.
+    /// Its size; 0 if unknown.
     public var bytes: Int64
-    /// Whether that is its size: only one content is empty, and it has an address of its own.
+    /// Whether `bytes` is its size: only the empty content has size 0, and it has an address of its own.
     package var isSizeKnown: Bool { bytes > 0 || address == .ofNothing }
-    /// The paths under which the version shows it.
     package var paths: [String]
 }
 
@@ -62,11 +61,12 @@ extension VersionStore {
         try versions(by: lifecycle())
     }
 
-    /// The registered versions, newest first, as a lifecycle says what becomes of them: one that is damaged hides none.
+    /// The registered versions, newest first, with their state by a given lifecycle, even if the stored one is
+    /// damaged.
     package func versions(by lifecycle: Lifecycle) throws(StoreError) -> [VersionSummary] {
         var result: [VersionSummary] = []
         for (row, absent) in try store.versionRows() {
-            // It may have all its objects, one of them with another size than it promises.
+            // All its objects may exist, one of them with another size than the manifest promises.
             let missing =
                 row.isComplete || absent > 0 ? absent : try wrongSizes(of: row.name).count
             let state: VersionState =
@@ -88,7 +88,7 @@ extension VersionStore {
         return result
     }
 
-    /// What a version lacks: what is still to be downloaded.
+    /// The missing objects of a version, which are still to be downloaded.
     /// - Throws: `.noVersion`.
     public func missing(of name: String) throws(StoreError) -> [MissingEntry] {
         guard var objects = try store.missingObjects(of: name) else {
@@ -112,7 +112,7 @@ extension VersionStore {
         }
     }
 
-    /// An object of a version that has neither the size that its manifest promises nor the bytes of its address.
+    /// An object of a version that has neither the promised size nor the bytes of its address.
     func wrongObject(of name: String) throws(StoreError) -> ObjectID? {
         var checker = try ObjectChecker()
         for one in try wrongSizes(of: name) {
@@ -121,9 +121,7 @@ extension VersionStore {
         return nil
     }
 
-    /// Existing objects of a version whose size differs from the one its manifest promises.
-    ///
-    /// None if the version's manifest cannot be read.
+    /// Existing objects with another size than the manifest promises; none if the manifest cannot be read.
     private func wrongSizes(of name: String) throws(StoreError) -> [Reference] {
         guard let manifest = try readableManifest(of: name) else { return [] }
         var promised: [ObjectID: Int64] = [:]
