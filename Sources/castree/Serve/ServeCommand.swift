@@ -49,7 +49,7 @@ extension Command {
                 "if another program uses the port, take the next free one of the twenty after it"),
             .text(
                 "index", placeholder: "FILE",
-                "the name of the file that is served for its directory",
+                "serve the file of this name for its directory",
                 fallback: "index.html"),
             .choice(
                 "fallback", of: ["navigations", "none", "meteor"],
@@ -109,7 +109,7 @@ extension Command {
                 completion: .files),
             .flag(
                 "token",
-                "answer only requests that carry this store's token, which browsers also show to servers at other ports "
+                "answer only requests that carry this store's token, which browsers also send to servers at other ports "
                     + "of the host name"),
             .flag(
                 "new-token",
