@@ -22,7 +22,7 @@ extension Option {
     /// `--probe`: races of creators.
     static let probe = Option.flag(
         "probe",
-        "for a bucket: test that of several concurrent writers exactly one can create a file")
+        "for a bucket: test that exactly one of several concurrent writers can create a file")
 
     /// The further options of a repair.
     static let repairing: [Option] =

@@ -111,11 +111,12 @@ extension Command {
             and says so.
 
             By default it reads every object and compares its size and its XXH3 fingerprint, which \
-            finds damage by disks. --deep computes every SHA-256 again, which also finds forgery.
+            finds damage done by disks. --deep computes every SHA-256 again, which also finds \
+            forgery.
 
             The store remembers when each object was last found sound. --since reads only the \
             objects without such a record since then, so an interrupted check continues where it \
-            stopped, and a large store can be checked in parts, night by night. --sample reads a \
+            stopped, and a large store can be checked in parts, one each night. --sample reads a \
             share of the objects, always the same one for the same --seed. All other objects are \
             checked by name, size and mode only.
             """
@@ -134,9 +135,9 @@ extension Command {
 
             With the directory of an origin, or s3://BUCKET/PREFIX, it checks that origin instead \
             of the store: its log, what devices see, and whether every file of every release is \
-            there. --deep reads them. A repair restores pointers, and lost files from the store or \
-            from the origin that --from names. It is safe beside publishers and pruners \
-            (docs/buckets.md).
+            there. --deep also reads these files. A repair restores pointers, and lost files from \
+            the store or from the origin that --from names. It is safe beside publishers and \
+            pruners (docs/buckets.md).
             """
     }
 }

@@ -19,7 +19,7 @@ extension Option {
     /// How to reach an origin, wherever it is: the options of every command that only reads one.
     package static let reaching: [Option] =
         patience(
-            retries: 8, "; without this option, twice only as long as the origin has never answered"
+            retries: 8, "; without this option, only twice until the origin has answered once"
         ) + [
             .text(
                 "connect-timeout", placeholder: "TIME", "give up connecting after this long",
@@ -39,8 +39,8 @@ extension Option {
 
     private static let leastRate = Option.text(
         "least-rate", placeholder: "BYTES",
-        "give up on a connection that delivers fewer bytes per minute for as long as --timeout (a "
-            + "minute at most); a try that delivered fewer counts as failed", fallback: "8K")
+        "give up on a connection that, for --timeout (at most a minute), delivers fewer bytes per "
+            + "minute than this; the try counts as failed", fallback: "8K")
 
     private static let certificates = Option.text(
         "cacert", placeholder: "FILE", "trust these certificates instead of the system's",
@@ -67,7 +67,7 @@ extension Option {
         .text(
             "profile", placeholder: "NAME",
             "use the keys of this profile in ~/.aws [else AWS_PROFILE]"),
-        .flag("anonymous", "sign nothing"),
+        .flag("anonymous", "send unsigned requests"),
     ]
 }
 

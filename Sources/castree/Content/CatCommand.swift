@@ -8,8 +8,8 @@ extension Command {
         "cat", summary: "prints the bytes of a file or an object",
         discussion: """
             Every byte is verified. If the object is damaged, the command fails and says so, but \
-            the bytes are printed by then. An address may be shortened to its first digits, four \
-            or more, if they are unambiguous.
+            it has printed the bytes by then. An address may be shortened to its first digits, \
+            four or more, if they are unambiguous.
 
                 castree cat 42:index.html
                 castree cat 42:img/logo.png > logo.png

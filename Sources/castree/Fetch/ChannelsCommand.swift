@@ -16,10 +16,10 @@ extension Command {
             s3://BUCKET/PREFIX, or the URL of one channel's pointer. A device takes the newest \
             release that is meant for it. For each release the command lists the packs that lead \
             to it and what each would cost a device, including the requests for the pointer, the \
-            delivery and the pack. For a staged roll-out it says whether the device --device ID is \
-            included, or else the device of the store here; a store chooses its device id when it \
-            first pulls such a release. No store is needed. For a bucket it shows what the log \
-            says if you may read the log, otherwise the pointers that devices see.
+            delivery and the pack. For a staged roll-out it says whether it includes the device \
+            that --device names, or else the one of the store here; a store chooses its device id \
+            when it first pulls such a release. No store is needed. For a bucket it shows what the \
+            log says if you may read the log, otherwise the pointers that devices see.
 
             Anybody who can write to the origin can claim that a key has signed. Signatures are \
             verified only for the keys that --trust names.

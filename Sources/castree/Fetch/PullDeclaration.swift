@@ -62,11 +62,11 @@ extension Option {
             "release", placeholder: "NAME", "fetch this release instead of the channel's newest"),
         .text("version", placeholder: "NAME", "the version's name in the store"),
         .flag("activate", "make the version current once it is complete"),
-        .flag("keep", "keep the version, neither current nor pending"),
+        .flag("keep", "keep the version without making it current or pending"),
         .integer(
             "keep-good", in: 1...1000,
-            "if there is no room, retire all but the newest N versions that proved good, and a "
-                + "pending one that was never shown"),
+            "if there is no room, retire all but the newest N versions that proved good, and "
+                + "also a pending one that was never shown"),
         .choice(
             "switch", of: ["now", "next-start"],
             "when to show the version: now (as --activate) or next-start; not with --activate or --keep",

@@ -13,7 +13,7 @@ extension Command {
             start durably and switches to the pending version, if there is one. If the last \
             started version was never confirmed, boot rolls back; the next boot tries that version \
             again unless a newer one is pending. After --strikes failed starts a version is banned \
-            until castree forgive. A start that a reboot ended does not count, unless it is the \
+            until 'castree forgive'. A start that a reboot ended does not count, unless it is the \
             third in a row. Content that is known good under another name needs no trial.
 
             A pending mandatory release is started even if the current version is unconfirmed; \

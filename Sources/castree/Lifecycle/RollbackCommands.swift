@@ -10,7 +10,7 @@ extension Command {
             Use it when the current version turns out to be broken. The newest known good version \
             becomes current, or else the one before the version on trial, or else the embedded \
             one. The content of the broken version is banned: no version with it is activated \
-            until castree forgive. Of --reason the first 1,000 bytes are kept.
+            until 'castree forgive'. The first 1,000 bytes of --reason are kept.
 
                 castree rollback --reason "white page on iPad"
             """,

@@ -13,7 +13,8 @@ extension Command {
             Existing clients of CodePush, Expo, hot-updater, Capgo, chcp and Meteor can update \
             from the origin, unchanged. This command names the system, where its clients find the \
             server, and which channel they get. It offers them the current releases at once; from \
-            then on publish and withdraw do. castree origin serve answers the clients.
+            then on publish and withdraw change what they are offered. castree origin serve \
+            answers the clients.
 
                 castree origin enable /srv/www/updates codepush --base-url https://u.example.org \
                 --deployment KEY=stable
@@ -26,9 +27,9 @@ extension Command {
             platform/channel; Capgo, app_id or app_id/channel; Expo, the value of \
             expo-channel-name, empty for clients that send none; chcp and Meteor, the name in the \
             URL. Repeating the command changes only the options that you give; NAME= removes a \
-            deployment. Until you name a deployment, the channel stable is for Expo's clients that \
-            send no channel, and for the name stable of chcp and Meteor. --disable stops the \
-            system, but keeps its clients' history in case you enable it again.
+            deployment. Until you name a deployment, Expo's clients that send no channel get the \
+            channel stable, and so do clients of chcp and Meteor under the name stable. --disable \
+            stops the system, but keeps its clients' history in case you enable it again.
 
             Each object is compressed once for all systems (deflated/). From then on, older \
             versions of castree refuse to publish there. For an origin in a bucket, the \
@@ -56,7 +57,7 @@ extension Command {
             .integer(
                 "history", in: ClientConfiguration.historyCounts,
                 "remember this many offers of each channel [else 200]"),
-            .flag("disable", "offer nothing to its clients any more"),
+            .flag("disable", "stop offering releases to its clients"),
             .noWait, .withoutSync,
         ] + Option.clientSigners + Option.signing + Option.bucket
     ) { try $0.enableClients() }.reportingAbsence
@@ -67,7 +68,8 @@ extension Command {
         discussion: """
             Shows the enabled systems, the channels that their clients get, and the ids under \
             which they know each release. If something is damaged, the command says so and ends \
-            with 1: the clients of that system or channel get no answers until it is repaired.
+            with status 1: the clients of that system or channel get no answers until it is \
+            repaired.
 
                 castree origin status /srv/www/updates
             """,

@@ -10,11 +10,11 @@ extension Command {
         "pack", summary: "makes the packs of a published version",
         discussion: """
             A pack holds many files in one, compressed: everything for a first download, or only \
-            what changed since an older version, also inside files. castree publish makes packs \
+            what changed since an older version, even inside files. castree publish makes packs \
             before it offers a version. This command makes them later, for a version that was \
             published with --no-packs or when there was no room. The version keeps its place in \
-            the channel. Existing packs stay as they are, at whatever level; only missing ones are \
-            made, and with --verify damaged ones are replaced.
+            the channel. Existing packs stay as they are, whatever their level. Only missing ones \
+            are made; with --verify damaged ones are replaced.
 
                 castree publish 42 /srv/www/updates --no-packs
                 castree pack 42 /srv/www/updates

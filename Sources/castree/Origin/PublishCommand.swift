@@ -59,7 +59,7 @@ extension Command {
                 castree publish 42 /srv/www/updates --sign-key release.key --adopt
 
             Each version is also offered to the clients of other systems that castree origin \
-            enable has enabled. castree warns of everything that a system cannot express; \
+            enable has enabled. castree warns about everything that a system cannot express; \
             --dry-run shows it in advance, with the files, ids and digests. --for limits the \
             command to some systems; the others follow with the next command that includes them. \
             --strict refuses a version that one of the systems cannot be offered, instead of \

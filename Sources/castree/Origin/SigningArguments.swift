@@ -46,7 +46,7 @@ extension Option {
 
     static let trustedKey = Option.text(
         "trust", placeholder: "FILE",
-        "require this public key's signature on the existing pointer [else by the keys that sign]; repeatable",
+        "require this public key's signature on the existing pointer [else those of the keys that sign]; repeatable",
         repeats: true, completion: .files)
 }
 

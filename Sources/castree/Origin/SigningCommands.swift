@@ -8,10 +8,10 @@ extension Command {
     static let resign = Command(
         "resign", summary: "signs the channels of an origin again",
         discussion: """
-            Renews signatures that expire: run it from cron before they do. Devices obey no \
-            expired pointer, but continue to run what they have. The releases stay as they are. \
-            With --adopt it also signs a channel that nobody has signed yet. It can also add \
-            signatures of more keys.
+            Renews signatures that expire: run it from cron before they do. Devices ignore expired \
+            pointers, but continue to run what they have. The releases stay as they are. With \
+            --adopt it also signs a channel that nobody has signed yet. It can also add signatures \
+            of more keys.
 
                 castree resign /srv/www/updates --sign-key release.key --valid-for 30d
                 castree resign /srv/www/updates --sign-key release.key --adopt
@@ -33,9 +33,9 @@ extension Command {
             lost key cannot sign its successor, so keep a second one in another place \
             (docs/signing.md).
 
-            Before the first rotation there is no such list. Then the keys that sign now or are \
-            named by --trust count, and all others are left out; --add them. Without --threshold, \
-            devices will require as many signatures as there are now.
+            Before the first rotation there is no such list. The new list then has the keys that \
+            sign now or that --trust names; use --add for any others. Without --threshold, devices \
+            will require as many signatures as there are now.
 
                 castree key new next.key
                 castree trust rotate /srv/www/updates --add next.key.pub --remove release.key.pub \

@@ -8,7 +8,7 @@ extension Command {
     static let newKey = Command(
         "key new", summary: "creates a key for signing releases",
         discussion: """
-            Writes a private Ed25519 key to FILE, readable by you alone, and its public key to \
+            Writes a private Ed25519 key to FILE, readable only by you, and its public key to \
             FILE.pub, both in PEM, as OpenSSL writes them. Publish with --sign-key FILE, and give \
             FILE.pub to the devices (castree trust add). Anybody who has FILE can publish to them: \
             never keep it at the origin, and keep a copy on a machine that does not publish. An \

@@ -12,7 +12,7 @@ extension Command {
             Prints a line for each event: versions added, origins asked, downloads, switches, \
             starts, confirmations, rollbacks, bans, retirements, collections and findings. The log \
             keeps about the last two thousand events. It has no paths of content and no secrets. \
-            Times are local, by TZ; in JSON they are UTC.
+            Times are local (TZ); in JSON they are UTC.
 
                 castree log --last 20
                 castree log --since 2d

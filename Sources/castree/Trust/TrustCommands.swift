@@ -14,10 +14,10 @@ extension Command {
     static let trustAdd = Command(
         "trust add", summary: "accepts only signed releases from an origin",
         discussion: """
-            From now on the store accepts from the origin only what the key has signed. Nobody \
-            else who can write there can publish to this device, or withdraw anything. Name the \
-            key before the first pull. KEY is a file with a public key, as 'castree key show' \
-            prints it.
+            From now on the store accepts from the origin only what the key has signed, so others \
+            who can write there cannot publish to this device or withdraw anything. Name the key \
+            before the first pull. KEY is a file with a public key, as 'castree key show' prints \
+            it.
 
                 castree trust add release.pub --origin https://example.org/app
 
