@@ -237,7 +237,7 @@ import ProgramTestSupport
         expect(report.events.map(\.sequence), equals: Array(1...report.events.count))
         expect(report.events.allSatisfy { $0.at.text.hasSuffix("Z") && !$0.sentence.text.isEmpty })
         let text = try place.castree("report").text
-        expect(text.contains("went back from version 2 to 1: see http://h.example/?key=*"))
+        expect(text.contains("rolled back from version 2 to 1: see http://h.example/?key=*"))
         expect(!text.contains("secret") && !text.contains("user:pw"))
     }
 

@@ -253,7 +253,7 @@ import ProgramTestSupport
         expect(left.downloads[0].fetched == false && !left.downloads[0].at.isNull)
         let waits = try place.castree("--store", "device", "status").text.split(separator: "\n")
             .first { $0.hasPrefix("waits") }
-        expect(waits?.contains("3 lacks "), equals: true, "\(waits ?? "")")
+        expect(waits?.contains("3 is missing "), equals: true, "\(waits ?? "")")
         expect(waits?.contains("; no download since 2"), equals: true, "\(waits ?? "")")
         let log = place.directory.appending(path: "device/events.jsonl")
         let events = try String(contentsOf: log, encoding: .utf8)
