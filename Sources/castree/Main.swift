@@ -10,18 +10,17 @@ enum CastreeProgram {
         "castree", version: castreeVersion,
         summary: "keeps every version of an app's content, and equal files only once",
         discussion: """
-            A version is a named directory of files. Versions share equal files; each is shown as \
-            a real directory of hard links, and one of them is current.
+            A version is a named directory of files. Versions share equal files. Each version is a \
+            real directory of hard links, and one of them is current.
 
                 castree add ./build-41 --version 41
                 castree add ./build-42 --version 42 --activate
                 castree versions
                 ls .castree/current/
 
-            The store is --store DIR, else $CASTREE_STORE, else .castree. If there is none here, \
-            the nearest .castree above is used and named, as git looks for a repository: on the \
-            same file system, and yours. Only init, add, pull and trust add make one here all the \
-            same.
+            The store is --store DIR, else $CASTREE_STORE, else .castree. If there is no .castree \
+            here, castree uses the nearest one above that is yours and on the same file system, \
+            and says so. Only init, add, pull and trust add create a store here instead.
             """,
         options: [.store, .wait, .json, .quiet, .bytes],
         commands: commands.map(\.reportingStoreErrors),

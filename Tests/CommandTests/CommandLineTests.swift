@@ -21,7 +21,7 @@ import ProgramTestSupport
         let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
         let list = try require(readme.firstRange(of: "Exit codes are"))
         let codes = String(readme[list.upperBound...].prefix { $0 != "." })
-        let pulls = try require(codes.firstRange(of: "of `pull` besides"))
+        let pulls = try require(codes.firstRange(of: "`pull` adds"))
         func numbers(_ text: Substring) -> Set<Int> {
             Set(text.split { !$0.isNumber }.compactMap { Int($0) })
         }

@@ -50,7 +50,7 @@ import ProgramTestSupport
             (["site", "codepush", "--disable"] + key, 2, "exclude each other"),
             (["site", "codepush", "--jobs", "4"] + Self.url + key, 2, "for origins in buckets"),
             (["site", "expo", "--client-key", "key.pem"] + Self.url, 2, "takes SYSTEM=FILE"),
-            (["site", "expo", "--client-sign-command", "pushy=x"] + Self.url, 2, "no system"),
+            (["site", "expo", "--client-sign-command", "pushy=x"] + Self.url, 2, "does not know the system"),
             (["site", "capgo", "--client-sign-command", "capgo=x"] + Self.url, 2, "no signatures"),
             (["none", "expo"] + Self.url, 3, "there is no origin in none"),
         ]
@@ -68,9 +68,9 @@ import ProgramTestSupport
         ).document(["origin": "text", "systems": ["text"]])
         expect(document.origin == "site" && document.systems.isEmpty)
         let text = try place.castree("origin", "status", "site").text
-        expect(text, equals: "The clients of no other system are told anything by site.\n")
+        expect(text, equals: "site serves no clients of other systems (castree origin enable).\n")
         let ended = try place.castree("origin", "enable", "site", "expo", "--disable").text
-        expect(ended.hasPrefix("The clients of expo were told nothing.\n"))
+        expect(ended.hasPrefix("Clients of expo were offered nothing.\n"))
         try expect(place.run(.castree, ["origin", "status", "none"]).status, equals: 3)
         // Who mistypes a channel sees it at once.
         let mistyped = try place.run(
@@ -84,14 +84,14 @@ import ProgramTestSupport
         try place.castree("origin", "enable", "site", "expo", Self.url[0], Self.url[1])
         try place.castree("withdraw", "1", "site", "--embedded", "--no-sync")
         let text = try place.castree("origin", "status", "site").text
-        expect(text.hasSuffix("    what was shipped with the app: offered\n"), "\(text)")
+        expect(text.hasSuffix("    the embedded version: offered\n"), "\(text)")
     }
 
     @Test func `publish --for wants systems that are told of the channel`() throws {
         try place.add("2", Release.second)
         for (systems, words) in [
             ("expo", "castree origin enable site expo --base-url URL --deployment NAME=stable"),
-            ("expo,pushy", "'pushy' is no system"), ("", "'' is no system"),
+            ("expo,pushy", "does not know the system 'pushy'"), ("", "does not know the system ''"),
         ] {
             let answer = try place.run(
                 .castree, ["publish", "2", "site", "--no-packs", "--for", systems])
@@ -121,7 +121,7 @@ import ProgramTestSupport
             .castree,
             ["origin", "enable", "site", "hot-updater", "--deployment", "ios/production=stable"]
                 + ["--deployment", "android/production=typo"] + Self.url)
-        expect(hotUpdater.errors.contains("channel typo of site offers nothing so far"))
+        expect(hotUpdater.errors.contains("channel typo of site offers nothing yet"))
         expect(!hotUpdater.errors.contains("channel stable of"), "\(hotUpdater)")
         // The ids are those of the offer: its manifest is for every app.
         expect(hotUpdater.text.contains("    1: id "), "\(hotUpdater)")

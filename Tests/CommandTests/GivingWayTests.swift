@@ -83,6 +83,6 @@ import ProgramTestSupport
         expect(status.downloads.map(\.version), equals: ["slow"])
         expect(status.downloads.allSatisfy { !$0.fetched && !$0.at.isNull })
         let text = try place.device("status").text
-        expect(text.contains("nobody fetches it since "), "\(text)")
+        expect(text.contains("no download since "), "\(text)")
     }
 }

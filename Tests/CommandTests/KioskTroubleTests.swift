@@ -78,9 +78,9 @@ import ProgramTestSupport
         try expect(kiosk.visit(), equals: "<h1>one</h1>")
         try place.publish("2")
         let page = try kiosk.askingPage()
-        // Nothing confirms it, and there is nothing to go back to. The time may be over before the other has come.
+        // Nothing confirms it, and there is no version to go back to. The time may be over before the other has come.
         let news = try [page.hear("ready", "version-ready"), page.hear("ready", "version-ready")]
-        try kiosk.hear("nothing to go back to")
+        try kiosk.hear("no version to go back to")
         expect(
             news.contains { $0.name == "version-ready" && $0.detail["version"] as? String == "2" })
         try expect(page.post("update").status, equals: 202)
@@ -90,7 +90,7 @@ import ProgramTestSupport
 
     @Test func `an empty kiosk says that the first release comes by itself`() throws {
         let kiosk = try Kiosk(place, "http://127.0.0.1:9", ["--pull-option", "--retries=0"])
-        expect(kiosk.served.ready.contains("the first release is shown once it has come"))
+        expect(kiosk.served.ready.contains("the first release is shown once it is downloaded"))
         try expect(kiosk.served.get().status, equals: 503)
     }
 
@@ -217,7 +217,7 @@ import ProgramTestSupport
         }
         try expect(kiosk.served.end().status, equals: 0)
         let status = try place.device("status")
-        expect(status.status == 0 && status.text.contains("nothing needs anybody"), "\(status)")
+        expect(status.status == 0 && status.text.contains("nothing to do"), "\(status)")
         let log = try place.device("log").text
         expect(log.contains("1970-01-01T00:01"), "\(log)")
     }

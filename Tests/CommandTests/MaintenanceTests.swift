@@ -89,7 +89,9 @@ import ProgramTestSupport
         let shared = try place.castree("retire", "4").text
         expect(shared.contains("other versions use them, too"), "\(shared)")
         let last = try place.castree("retire", "3").text
-        expect(last.contains("castree gc now frees what only it used: 2 objects, 18 B"), "\(last)")
+        expect(
+            last.contains("castree gc now frees what only this version used: 2 objects, 18 B"),
+            "\(last)")
         try expect(place.castree("gc").text.hasPrefix("Deleted 2 objects, 18 B; "))
     }
 
@@ -235,7 +237,7 @@ import ProgramTestSupport
         expect(report.events.map(\.sequence), equals: Array(1...report.events.count))
         expect(report.events.allSatisfy { $0.at.text.hasSuffix("Z") && !$0.sentence.text.isEmpty })
         let text = try place.castree("report").text
-        expect(text.contains("went back from version 2 to 1: see http://h.example/?key=*"))
+        expect(text.contains("rolled back from version 2 to 1: see http://h.example/?key=*"))
         expect(!text.contains("secret") && !text.contains("user:pw"))
     }
 

@@ -121,7 +121,7 @@ import ProgramTestSupport
     {
         try place.write(["mine": "x"], to: "full")
         let cases: [(arguments: [String], status: Int32, message: String)] = [
-            (bucket, 2, "--cache names a directory"),
+            (bucket, 2, "give --cache a directory"),
             (bucket + ["--cache", "full"], 1, "not empty"),
             (["bucket/app", "--cache", "c"], 2, "is for origins in buckets"),
             (["https://u.example.org/app"], 1, "is a web server"),

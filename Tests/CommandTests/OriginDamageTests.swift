@@ -41,7 +41,7 @@ import ProgramTestSupport
         expect(served.ready.hasSuffix("to clients of chcp\n"), "\(served.ready)")
         try expect(statuses(served), equals: [503, 200])
         let status = try place.ended(1, "origin", "status", "site")
-        expect(status.text.contains("  no answers: \(path) is not what the log says"), "\(status)")
+        expect(status.text.contains("  no answers: \(path) differs from the log"), "\(status)")
         expect(status.text.contains("chcp: http://u.example.org\n"), "\(status)")
         try place.write(["site/\(path)": sound], to: ".")
         try expect(statuses(served), equals: [200, 200])
@@ -110,7 +110,7 @@ import ProgramTestSupport
             try FileManager.default.removeItem(at: place.directory.appending(path: "site/\(path)"))
         }
         let status = try place.ended(1, "origin", "status", "site")
-        let said = "  no answers: \(path) is not what the log says"
+        let said = "  no answers: \(path) differs from the log"
         expect(status.text.split(separator: said).count, equals: 3, "\(status)")
         try place.done("publish", "3", "site", "--no-packs", "--no-sync")
         try expect(place.run(.castree, ["origin", "status", "site"]).status, equals: 0)

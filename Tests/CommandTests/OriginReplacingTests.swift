@@ -54,7 +54,7 @@ import ProgramTestSupport
         try offers("3")
         let errors = try served.end().errors
         for words in [
-            "another origin is now at origin", "there is no origin in origin", "is there again",
+            "another origin at origin now", "there is no origin in origin", "is back",
         ] {
             expect(errors.components(separatedBy: words).count, equals: 2, "\(words): \(errors)")
         }

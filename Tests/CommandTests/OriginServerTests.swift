@@ -201,7 +201,7 @@ import ProgramTestSupport
     @Test func `what it cannot serve is said, with the exit status of its kind`() throws {
         let cases: [(arguments: [String], status: Int32, message: String)] = [
             (["nowhere"], 3, "there is no origin in nowhere"),
-            (["s3://bucket/app"], 2, "--cache names a directory"),
+            (["s3://bucket/app"], 2, "give --cache a directory"),
             (["https://u.example.org/app"], 1, "answered from a directory"),
             (["origin", "--listen", "8090"], 2, "--listen takes an address"),
             (["origin", "--listen", "localhost:1"], 2, "--listen takes an address"),

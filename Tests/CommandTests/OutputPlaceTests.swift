@@ -27,7 +27,7 @@ import ProgramTestSupport
                 guard
                     let match = line.firstMatch(
                         of: #/^  (--[a-z-]+ |)(?:\[?)(FILE|DIR)\]?  +(.*)/#),
-                    match.3.contains(#/\b(write|append a|keep what comes)\b/#)
+                    match.3.contains(#/\b(write|append a|keep files)\b/#)
                 else { continue }
                 found.insert(
                     "\(command) \(match.1.isEmpty ? String(match.2) : match.1.trimmingCharacters(in: .whitespaces))"

@@ -70,7 +70,7 @@ import ProgramTestSupport
         try place.publish("2", "--rollout", "0")
         // Nobody has drawn one yet, and asking draws none.
         let unknown = try told()
-        expect(unknown.reaches.isNull && unknown.text.contains("--device ID says it"), "\(unknown)")
+        expect(unknown.reaches.isNull && unknown.text.contains("--device ID tells"), "\(unknown)")
         expect(!place.exists("device"))
         // A name that cannot be read is no reason to say nothing of the origin.
         try expect(place.device("init", "--no-sync").status, equals: 0)
@@ -139,7 +139,7 @@ import ProgramTestSupport
         let after = try place.deviceLifecycle()
         expect(after.pending.isNull && after.current == "1")
         let log = try place.device("log").text
-        expect(log.contains("version 2 no longer waits"), "\(log)")
+        expect(log.contains("version 2 is no longer pending"), "\(log)")
     }
 
     @Test func `bytes that are not what was promised are 22`() throws {

@@ -253,8 +253,8 @@ import ProgramTestSupport
         expect(left.downloads[0].fetched == false && !left.downloads[0].at.isNull)
         let waits = try place.castree("--store", "device", "status").text.split(separator: "\n")
             .first { $0.hasPrefix("waits") }
-        expect(waits?.contains("3 lacks "), equals: true, "\(waits ?? "")")
-        expect(waits?.contains(", and nobody fetches it since 2"), equals: true, "\(waits ?? "")")
+        expect(waits?.contains("3 is missing "), equals: true, "\(waits ?? "")")
+        expect(waits?.contains("; no download since 2"), equals: true, "\(waits ?? "")")
         let log = place.directory.appending(path: "device/events.jsonl")
         let events = try String(contentsOf: log, encoding: .utf8)
         for shift: Int64 in [-90_000, 400_000_000] {

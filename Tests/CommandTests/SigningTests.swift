@@ -56,7 +56,7 @@ import ProgramTestSupport
         expect(shown.errors.contains(id))
         try expect(place.castree("key", "show", "release.key.pub").text, equals: shown.text)
         try expect(place.castree("key", "show", "nope").status, equals: 3)
-        try place.ended(1, "key", "new", "release.key", saying: "no key is written over")
+        try place.ended(1, "key", "new", "release.key", saying: "keys are never overwritten")
         try FileManager.default.removeItem(at: place.directory.appending(path: "release.key"))
         let beside = try place.castree("key", "new", "release.key")
         expect(beside.status == 1 && !place.exists("release.key"))

@@ -255,8 +255,8 @@ import ProgramTestSupport
             expect(
                 problems[0].message,
                 equals:
-                    "version 2, the newest, is banned: white page; publish or add a newer one, or do "
-                    + "without it (castree retire 2)")
+                    "version 2, the newest, is banned: white page; publish or add a newer one, or "
+                    + "remove it (castree retire 2)")
             if remedy == "add" {
                 try place.add("3", ["index.html": "three"])
             } else {
@@ -284,7 +284,7 @@ import ProgramTestSupport
             let lines = try place.castree("status").text.split(separator: "\n")
             let checked = lines.first { $0.hasPrefix("checked") } ?? ""
             expect(
-                checked.hasSuffix("only what dead writers have left; castree gc cleans it up"),
+                checked.hasSuffix("only leftovers of killed writers; castree gc removes them"),
                 "\(checked)")
             try place.castree("gc")
         }

@@ -94,7 +94,7 @@ import ProgramTestSupport
         let found = try Self.readOnly(place, ["fsck"])
         expect(found.status, equals: 4, "\(found)")
         expect(!found.text.contains("repaired)"), "\(found)")
-        expect(found.text.contains("cannot be made again here, and stays as it is"), "\(found)")
+        expect(found.text.contains("cannot be rebuilt here, and stays as it is"), "\(found)")
         let notes = found.errors.split(separator: "\n").filter {
             $0.contains("index cannot be used")
         }

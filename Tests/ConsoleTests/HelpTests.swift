@@ -54,7 +54,7 @@ import Expectations
 
             Options of every command:
               --store DIR  the store [else $CASTREE_STORE, else .castree]
-              --json       print one JSON document; errors are JSON too
+              --json       print one JSON document, also for errors
               --quiet      print no progress and no notes
 
             Exit status:

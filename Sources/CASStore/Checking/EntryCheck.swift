@@ -48,7 +48,7 @@ struct EntryCheck {
         guard let wanted, entry.status.kind != wanted else { return nil }
         let found = Self.stranger(entry.status.kind, entry.path)
         guard let quarantine else {
-            return found.adding("; castree fsck --repair puts it into quarantine")
+            return found.adding("; castree fsck --repair moves it to quarantine")
         }
         return try found.repaired { () throws(StoreError) in
             let aside = try StoreLayout.aside("stray")
@@ -67,7 +67,8 @@ struct EntryCheck {
         Finding(
             path.hasPrefix(StoreLayout.versions + "/") ? .strayTree : .strayFile,
             path: printable(path, .max),
-            "\(kind.noun) stands at \(printable(path)) in the store, and is not castree's")
+            "\(kind.noun) stands at \(printable(path)) in the store, and does not belong to castree"
+        )
     }
 
     // MARK: Whose it is
@@ -106,7 +107,7 @@ struct EntryCheck {
                 quarantine != nil && effectiveUser() == 0
                     ? "; it has other names, and its owner may have linked another user's: give it back by chown "
                         + "if it is the store's"
-                    : "; castree fsck --repair, run as root, gives it back")
+                    : "; castree fsck --repair, run as root, returns it")
         }
     }
 
@@ -153,7 +154,7 @@ struct EntryCheck {
             guard LockHolder.find(of: status).process == nil else { return nil }
             try fileSystem.rename(
                 directory, name, to: quarantine, try StoreLayout.aside("foreign"))
-            return "; it was put into quarantine, and is made anew"
+            return "; it was moved to quarantine, and is created again"
         }
         guard !isFile else { return nil }
         if let room = isTop ? .root : StorePlace(rawValue: place),
@@ -167,7 +168,7 @@ struct EntryCheck {
         // A directory of another user's can be renamed beside its place alone (rename(2), EACCES).
         try fileSystem.move(directory, name, to: directory, ".\(name).\(try randomToken())")
         try fileSystem.makeDirectoryIfAbsent(directory, name)
-        return "; it was set aside beside its place, and is made anew"
+        return "; it was set aside beside its place, and is created again"
     }
 
     private static let derived = [

@@ -27,7 +27,7 @@ package struct Suspicion: Sendable, Hashable {
             case .unindexedObject: "object \(name) is sound but unknown to the index"
             case .wrongFingerprint:
                 "object \(name) is sound; the index holds another size or fingerprint"
-            case .strayFile: "\(printable(path ?? "")) is not castree's"
+            case .strayFile: "\(printable(path ?? "")) does not belong to castree"
             default: "object \(name): \(kind.rawValue)"
             }
         let place =

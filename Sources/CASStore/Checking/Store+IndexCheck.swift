@@ -56,7 +56,7 @@ extension Store {
                 Finding(
                     .damagedIndex, path: StoreLayout.index,
                     isRepaired
-                        ? reason : reason + "; it cannot be made again here, and stays as it is",
+                        ? reason : reason + "; it cannot be rebuilt here, and stays as it is",
                     isRepaired: isRepaired)
             }
         }

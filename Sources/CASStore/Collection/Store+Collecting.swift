@@ -118,9 +118,8 @@ extension Store {
         guard let first = manifests.first else { return }
         throw StoreError(
             .index,
-            "nothing is collected while manifest \(printable(first)) cannot be read or is not the "
-                + "one that was registered: what it needs is unknown; castree fsck --repair "
-                + "makes it again from the version's tree, or says what to do")
+            "nothing is collected while manifest \(printable(first)) cannot be read or is not the registered one, because the objects it needs are unknown; castree fsck --repair restores it from the version's tree, or says what to do"
+        )
     }
 
     /// Reads objects known only by name (from a rebuilt index), which may be the last copy of something else.

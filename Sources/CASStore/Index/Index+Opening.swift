@@ -112,7 +112,7 @@ extension Index {
         }
         if status.byteCount != pages * pageSize { return "the index is cut short" }
         guard let stamp = try readStamp() else {
-            return "the stamp that the index must agree with is gone"
+            return "the stamp that must match the index is missing"
         }
         // A second name is that of a copy of the store (cp -al): each would trust what the other counts.
         if stamp.byteCount == status.byteCount, stamp.changedAt == status.changedAt,

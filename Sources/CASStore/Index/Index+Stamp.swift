@@ -53,7 +53,7 @@ extension Index {
             throw StoreError(.index, "the index has lost its name")
         }
         guard let stamp = try readStamp() else {
-            throw StoreError(.index, "the stamp that the index must agree with is gone")
+            throw StoreError(.index, "the stamp that must match the index is missing")
         }
         guard stamp.agrees(epoch: epoch, generation: row.integer(1)) else {
             throw StoreError(.index, "the index is older than the store")

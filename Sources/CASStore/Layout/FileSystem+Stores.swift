@@ -42,7 +42,7 @@ extension FileSystem {
                 there.device != here.device
             else { continue }
             tell(
-                "\(name) is a disk of its own, and nothing can be put there: keep all of it on one disk"
+                "\(name) is a disk of its own, and nothing can be moved there: keep the whole store on one disk"
             )
         }
     }

@@ -21,8 +21,9 @@ package final class StoreDirectories: Sendable {
                 throw StoreError(
                     error.code,
                     "\(kind.noun) stands in place of the store's directory \(name), and nothing is read "
-                        + "through it; put the directory back, or let castree fsck --repair put what stands there "
-                        + "into quarantine. To keep a store on another disk, move all of it",
+                        + "through it; put the directory back, or let castree fsck --repair move "
+                        + "what is there to quarantine. To keep a store on another disk, "
+                        + "move all of it",
                     cause: error.cause)
             }
             // Lost directories (some copies skip empty ones) are made again, even that of the objects, which a repair
@@ -30,8 +31,8 @@ package final class StoreDirectories: Sendable {
             if name == StoreLayout.manifests, try !Self.isWithoutObjects(fileSystem, raw) {
                 throw StoreError(
                     .noStore,
-                    "the store has lost its directory \(name); put it back from a copy, or make an empty one "
-                        + "and run castree fsck --repair: it makes manifests again from trees")
+                    "the store has lost its directory \(name); put it back from a copy, or create an empty one and run castree fsck --repair, which restores manifests from trees"
+                )
             }
             if name == StoreLayout.objects, try fileSystem.status(raw, StoreLayout.format) == nil {
                 throw StoreError(
@@ -44,7 +45,7 @@ package final class StoreDirectories: Sendable {
             {
                 throw StoreError(
                     .permission,
-                    "the store has lost its directory \(name), which its owner's next command makes again"
+                    "the store has lost its directory \(name), which its owner's next command creates again"
                 )
             }
             try fileSystem.makeDirectoryIfAbsent(raw, name)

@@ -66,7 +66,7 @@ extension FileSystem {
         StoreError(
             .io,
             "\(StoreLayout.leasePath(printable(name))) in the store is \(kind.noun) and cannot be locked; "
-                + "run castree fsck --repair, which puts it into quarantine, and repeat the command",
+                + "run castree fsck --repair, which moves it to quarantine, and repeat the command",
             cause: cause)
     }
 
@@ -144,12 +144,12 @@ package struct LockWait {
     package func error(_ holder: LockHolder) -> StoreError {
         let advice =
             holder.isStopped
-            ? "it is stopped: kill -CONT \(holder.process ?? 0) lets it continue"
+            ? "it is stopped; resume it with kill -CONT \(holder.process ?? 0)"
             : "repeat the command when it has finished"
         let isCut = waited < options.waitLimit
         let time =
             isCut
-            ? "holds a lock on it, and the time to wait for locks is over"
+            ? "holds a lock on it, and the time to wait for locks has passed"
             : "has held a lock on it for longer than \(spelled(options.waitLimit))"
         return StoreError(
             .locked,

@@ -45,8 +45,7 @@ extension Store {
     package func missingObject(_ address: ObjectID) -> StoreError {
         StoreError(
             .missingObject,
-            "object \(address) is not in the store; castree fsck --repair makes it again from a copy, if one is "
-                + "left; else add or pull a version that has it",
+            "object \(address) is not in the store; castree fsck --repair restores it from a copy if there is one; otherwise add or pull a version that has it",
             object: address)
     }
 

@@ -51,7 +51,7 @@ extension Store {
         guard user != 0 else {
             if let refusal = (fileSystem as? OwnersFileSystem)?.refusal { return refusal }
             return error.advising(
-                "it may belong to another user than the store: castree fsck --repair, run as root, gives it back"
+                "it may belong to another user than the store: castree fsck --repair, run as root, returns it"
             )
         }
         return StoreError(

@@ -87,8 +87,8 @@ extension Store {
             guard error.isLinkRefused else { throw error }
             throw StoreError(
                 .unsupported,
-                "the file system of \(printable(path)) has no hard links, which the versions of a store consist of; choose a "
-                    + "place on another one (df -T names them)", cause: error.cause)
+                "the file system of \(printable(path)) has no hard links, which the versions of a store consist of; choose a place on another one (df -T lists them)",
+                cause: error.cause)
         }
     }
 

@@ -22,7 +22,7 @@ extension CodePush {
         }
         if release.release.target == .embedded {
             objections.warn(
-                "devices are to go back to what was shipped with the app, and CodePush's clients keep what they "
+                "devices are to go back to the embedded version, and CodePush's clients keep what they "
                     + "run: publish that content as a release of its own")
         }
         objections.warnUnlessAsked(release.configuration)

@@ -98,7 +98,7 @@ extension [ClientObjection] {
             "\(kinds.joined(separator: ", ")) alone")
         if release.content == nil {
             refuse(
-                "\(clients) cannot be told to go back to what was shipped with the app: publish a version with the same "
+                "\(clients) cannot be told to go back to the embedded version: publish a version with the same "
                     + "files")
         }
     }

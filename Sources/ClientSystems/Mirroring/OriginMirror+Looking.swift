@@ -183,7 +183,7 @@ extension OriginMirror {
         // Keep a marker that is gone from the bucket: without it nothing would be answered after a restart.
         if case .gone = news {} else if cache.digest(of: marker.path) != nil { return }
         throw StoreError(
-            .noOrigin, "there is no origin in \(cache.place); castree publish makes one")
+            .noOrigin, "there is no origin in \(cache.place); castree publish creates one")
     }
 
     /// Fetches the versions of the trust that pointers name; before the first change of keys there is no file.

@@ -87,7 +87,7 @@ extension OriginReader {
         else {
             throw StoreError(
                 .damagedOrigin,
-                "\(OriginLayout.path(.object, address)) is missing; castree publish --verify mends it",
+                "\(OriginLayout.path(.object, address)) is missing; castree publish --verify repairs it",
                 object: address)
         }
         return bytes
@@ -97,7 +97,7 @@ extension OriginReader {
         _ offer: ClientOffer, _ problem: String, _ key: ChannelKey
     ) -> StoreError {
         let path = OriginLayout.clientHistory(of: key.channel, key.system.rawValue)
-        let name = offer.version.map { "version \($0.name)" } ?? "what was shipped with the app"
+        let name = offer.version.map { "version \($0.name)" } ?? "the embedded version"
         return StoreError(
             .untrusted,
             "what \(path) says of \(name) does not follow from the release, which is signed: \(problem); nobody is "

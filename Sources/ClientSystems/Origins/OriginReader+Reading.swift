@@ -203,7 +203,7 @@ extension OriginReader {
             else {
                 throw StoreError(
                     .damagedObject,
-                    "the bytes of \(printable(origin.path))/\(path) do not match its name; castree publish --verify mends it",
+                    "the bytes of \(printable(origin.path))/\(path) do not match its name; castree publish --verify repairs it",
                     object: address)
             }
             return (file.bytes, file.bytes.count + 128)

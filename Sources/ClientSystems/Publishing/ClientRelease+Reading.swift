@@ -14,7 +14,7 @@ extension ClientRelease {
     ) throws(StoreError) -> ClientRelease? {
         guard release.version != nil else {
             let nothing = StoreError(
-                .damagedOrigin, "what was shipped with the app has no files in the origin")
+                .damagedOrigin, "the embedded version has no files in the origin")
             return ClientRelease(
                 release: release, configuration: configuration, now: now,
                 read: { (_) throws(StoreError) in throw nothing },
@@ -39,8 +39,8 @@ extension ClientRelease {
             }
             throw StoreError(
                 .damagedOrigin,
-                "object \(address) of \(printable(clients.path)) is missing, or not what its name says; castree publish "
-                    + "--verify mends it", object: address)
+                "object \(address) of \(printable(clients.path)) is missing, or not what its name says; castree publish --verify repairs it",
+                object: address)
         } digest: { (archive) throws(StoreError) in
             try archive.digest { (piece) throws(StoreError) in
                 switch piece {
@@ -75,7 +75,7 @@ extension ZipArchive {
                 guard file.finish({ ObjectID(unchecked: $0) }) == part.address else {
                     throw StoreError(
                         .damagedOrigin,
-                        "\(part.address) is not what its name says; castree publish --verify mends it",
+                        "\(part.address) is not what its name says; castree publish --verify repairs it",
                         object: part.address)
                 }
             }

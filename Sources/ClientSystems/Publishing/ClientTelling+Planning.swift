@@ -80,7 +80,7 @@ extension ClientTelling {
                 continue
             }
             let version =
-                old.version.map { "version \($0.name)" } ?? "what was shipped with the app"
+                old.version.map { "version \($0.name)" } ?? "the embedded version"
             throw StoreError(
                 .notExpressible,
                 "nothing is offered: the clients of \(system.rawValue) were offered \(version) already, and would be led "

@@ -50,9 +50,9 @@ package struct Option: Sendable {
     }
 
     /// `--json`: one JSON document on standard output; errors as JSON on standard error.
-    package static let json = flag("json", "print one JSON document; errors are JSON too")
+    package static let json = flag("json", "print one JSON document, also for errors")
     package static let quiet = flag("quiet", "print no progress and no notes")
-    package static let bytes = flag("bytes", "print sizes as exact counts of bytes")
+    package static let bytes = flag("bytes", "print sizes in bytes")
     static let help = flag("help", "print this help")
     static let version = flag("version", "print the version of the program")
 }

@@ -33,9 +33,9 @@ extension Command {
 
     static func completions(of program: String) -> Command {
         Command(
-            "completions", summary: "prints a script that completes commands in a shell",
+            "completions", summary: "prints a shell completion script",
             discussion: """
-                The script asks the program itself, so it need not change when the program does.
+                The script asks castree itself, so it stays valid when castree is updated.
 
                 bash, in ~/.bashrc:
                     eval "$(\(program) completions bash)"

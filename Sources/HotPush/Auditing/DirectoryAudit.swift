@@ -224,14 +224,14 @@ extension ClosedPlace {
                 .wrongOwner, path,
                 isOpened
                     ? "\(whose); it was given back"
-                    : "\(whose); castree fsck --repair, run as root, gives it back, unless it has other names or its "
+                    : "\(whose); castree fsck --repair, run as root, returns it, unless it has other names or its "
                         + "user alone may read it: then by chown, if it is the origin's",
                 isRepaired: isOpened)
         }
         let mode = String(status.mode, radix: 8)
         return OriginFinding(
             .wrongMode, path,
-            "it has mode \(mode), and so not all can use it who can read \(OriginLayout.marker)"
+            "it has mode \(mode), and so not everybody who can read \(OriginLayout.marker) can use it"
                 + (obstacle.map { ": \($0.message)" } ?? ""), isRepaired: isOpened)
     }
 }

@@ -95,7 +95,7 @@ extension OriginAudit {
             guard let theirs = seen.log else { return "it is no pointer" }
             if theirs > state.number {
                 return
-                    "it says that it stands in entry \(theirs), and does not: if the log has lost its last entries, restore "
+                    "it claims to be in entry \(theirs), and is not: if the log has lost its last entries, restore "
                     + "them from an older copy before anything is repaired"
             }
             place = state.pointers[channel]?.log ?? 1

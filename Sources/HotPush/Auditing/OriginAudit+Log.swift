@@ -208,7 +208,8 @@ extension OriginAudit {
             report.findings.append(
                 OriginFinding(
                     .damagedPointer, OriginLayout.pointer(channel),
-                    "it is no pointer, and devices are refused: restore it, or publish to the channel again"
+                    "it is not a pointer, and devices get no answer: restore it, or publish to the "
+                        + "channel again"
                 ))
         }
     }

@@ -18,7 +18,7 @@ extension OriginAudit {
             guard let problem = try hold(keys[round - 1]) else { continue }
             try found(
                 .unsuitableStore, nil,
-                "the store of \(storage.place) is not suitable: in race \(round) \(problem); several publishers "
+                "\(storage.place) is not suitable for several publishers: in race \(round) \(problem); several publishers "
                     + "would overwrite each other's releases: publish to a directory and copy it")
             break
         }
@@ -54,7 +54,7 @@ extension OriginAudit {
             return "the file that was created has other bytes"
         }
         if let winner = winners.first, winner != place {
-            return "who succeeded was overwritten"
+            return "the file of the one that succeeded was overwritten"
         }
         return nil
     }

@@ -42,7 +42,7 @@ package struct OriginChannels: Sendable {
             if let absence, absence.code == .damagedOrigin { throw absence }
             throw StoreError(
                 .notFound,
-                "\(storage.place) has no channel\(only.map { " \($0)" } ?? ""); castree publish makes one"
+                "\(storage.place) has no channel\(only.map { " \($0)" } ?? ""); castree publish creates one"
             )
         }
         let others = all.filter { only != nil && $0.channel != only }

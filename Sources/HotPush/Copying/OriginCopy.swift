@@ -262,14 +262,14 @@ package struct OriginCopy: Sendable {
 
     private func damaged(_ key: OriginKey) -> StoreError {
         .damagedOrigin(
-            "\(key.path) in \(source.place) is not what its name says; castree fsck --repair mends it there",
+            "\(key.path) in \(source.place) is not what its name says; castree fsck --repair repairs it there",
             object: key.address)
     }
 
     private func missing(_ key: OriginKey) -> StoreError {
         .damagedOrigin(
-            "\(key.path) is not in \(source.place), and something that is offered needs it; castree fsck --repair mends "
-                + "it there", object: key.address)
+            "\(key.path) is not in \(source.place), and something that is offered needs it; castree fsck --repair repairs it there",
+            object: key.address)
     }
 
     /// The versions of the trust that pointers name, all of them sound.

@@ -49,32 +49,33 @@ public struct AppTraits: Sendable, Hashable {
             return difference("fingerprint", wanted, fingerprint)
         case Requirement.minimumAppVersion:
             guard let least = SemanticVersion(wanted, padding: true) else {
-                return "it asks for app version \(wanted), which is no version"
+                return "it requires app version \(wanted), which is not a version"
             }
             return versionObjection("\(wanted) or later") { $0 >= least }
         case Requirement.appVersionRange:
             guard let range = VersionRange(wanted) else {
-                return "it asks for app versions \(wanted), which is no range"
+                return "it requires app versions \(wanted), which is not a range"
             }
             return versionObjection(wanted) { range.contains($0) }
         case Requirement.minimumNativeInterface:
             guard let least = Int64(wanted) else {
-                return "it asks for native interface \(wanted), which is no number"
+                return "it requires native interface \(wanted), which is not a number"
             }
             guard let nativeInterface else {
-                return "it asks for native interface \(least); this app does not say which it has"
+                return "it requires native interface \(least); this app does not say which it has"
             }
             return nativeInterface >= least
                 ? nil
-                : "it asks for native interface \(least); this app has \(nativeInterface)"
+                : "it requires native interface \(least); this app has \(nativeInterface)"
         case Requirement.group:
             guard groups.isDisjoint(with: wanted.split(separator: ",").map(String.init)) else {
                 return nil
             }
-            return "it is for the group \(wanted), and this device does not say that it is in it"
+            return "it is for the group \(wanted), and this device does not claim to be in it"
         case Requirement.epochs where requirement == .knowingEpochs: return nil
         default:
-            return "it asks for \(requirement.kind) \(wanted), which this castree does not know"
+            return
+                "it requires \(requirement.kind) \(wanted), which this version of castree does not know"
         }
     }
 
@@ -82,29 +83,29 @@ public struct AppTraits: Sendable, Hashable {
     package var problemOfVersion: String? {
         guard let version, SemanticVersion(app: version) == nil else { return nil }
         return
-            "the app's version \(printable(version)) is no version, as in 2.1.0: releases that ask for a version of the app "
-            + "are passed over"
+            "the app's version \(printable(version)) is not a version such as 2.1.0: releases that require an app version are skipped"
     }
 
     private func difference(_ name: String, _ wanted: String, _ ours: String?) -> String? {
         guard let ours else {
-            return "it asks for \(name) \(wanted); this app does not say which it has"
+            return "it requires \(name) \(wanted); this app does not say which it has"
         }
         // Keys are compared by their bytes: Unicode equivalence is not equality.
         guard !ours.utf8.elementsEqual(wanted.utf8) else { return nil }
-        return "it asks for \(name) \(wanted); this app has \(ours)"
+        return "it requires \(name) \(wanted); this app has \(ours)"
     }
 
     private func versionObjection(
         _ wanted: String, _ admits: (SemanticVersion) -> Bool
     ) -> String? {
         guard let version else {
-            return "it asks for app version \(wanted); this app does not say which it is"
+            return "it requires app version \(wanted); this app does not say which it is"
         }
         guard let own = SemanticVersion(app: version) else {
-            return "it asks for app version \(wanted); this app's version \(version) is no version"
+            return
+                "it requires app version \(wanted); this app's version \(version) is not a version"
         }
-        return admits(own) ? nil : "it asks for app version \(wanted); this app is \(version)"
+        return admits(own) ? nil : "it requires app version \(wanted); this app is \(version)"
     }
 }
 

@@ -9,11 +9,12 @@ extension Audience {
         if !groups.isEmpty, app.groups.isDisjoint(with: groups) {
             let names = groups.prefix(3).map { "\"\(printable($0))\"" }.joined(separator: ", ")
             reasons.append(
-                "it is for \(names)\(groups.count > 3 ? " and others" : "") only, and this device "
-                    + "does not say that it is one of them")
+                "it is for \(names)\(groups.count > 3 ? " and others" : "") only, and this device does not claim to be one of them"
+            )
         }
         if let rollout, try !rollout.includes(device) {
-            reasons.append("it is for \(rollout.share) of the devices, and not for this one yet")
+            reasons.append(
+                "it is rolled out to \(rollout.share) of the devices, and not to this one yet")
         }
         return reasons
     }

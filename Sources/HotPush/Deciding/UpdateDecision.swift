@@ -80,7 +80,7 @@ extension Release {
             }
         if let ban { reasons.append("it is banned on this device: \(ban.reason)") }
         if let order, let embeddedOrder = standing.embeddedOrder, order < embeddedOrder {
-            reasons.append("it is older than the version that the app was shipped with")
+            reasons.append("it is older than the embedded version")
         }
         if let known, known.isComplete, let content, known.content != content {
             reasons.append(

@@ -24,15 +24,15 @@ enum EmbeddedDecision {
             let name = "version \(rival.version)"
             if !rival.isFit { return (true, "the app can no longer run \(name)") }
             if rival.isSame { return (false, "\(name) has the same content") }
-            if rival.wasEmbedded { return (true, "\(name) was shipped with the app before it") }
+            if rival.wasEmbedded { return (true, "\(name) was the previous embedded version") }
             if let order, let other = rival.order {
                 return order < other
-                    ? (false, "\(name) is newer than what the app was shipped with")
-                    : (true, "\(name) is older than what the app was shipped with")
+                    ? (false, "\(name) is newer than the embedded version")
+                    : (true, "\(name) is older than the embedded version")
             }
             return winsWhenInDoubt
-                ? (true, "what the app was shipped with comes before earlier downloads")
-                : (false, "\(name) comes before what the app was shipped with, by the app's choice")
+                ? (true, "the embedded version takes precedence over earlier downloads")
+                : (false, "\(name) takes precedence over the embedded version, by the app's choice")
         }
         var change = EmbeddedChange()
         (change.becomesCurrent, change.reason) =

@@ -46,11 +46,10 @@ public enum ReleaseProblem: Sendable {
     static func question(_ status: Int) -> String? {
         switch status {
         case 401:
-            "it wants to know who asks, or does not know who did: a token in CASTREE_ORIGIN_TOKEN, a user in "
-                + "CASTREE_ORIGIN_USER and CASTREE_ORIGIN_PASSWORD, or a netrc file says it"
+            "it requires valid credentials: give a token in CASTREE_ORIGIN_TOKEN, a user in "
+                + "CASTREE_ORIGIN_USER and CASTREE_ORIGIN_PASSWORD, or a netrc file"
         case 407:
-            "the proxy on the way wants a user and a password: http_proxy and https_proxy take them in "
-                + "its URL"
+            "the proxy requires a user and a password: give them in the URL of http_proxy and https_proxy"
         default: nil
         }
     }
@@ -71,8 +70,7 @@ public enum ReleaseProblem: Sendable {
                 + (Self.question(status) ?? "check the URL")
         case .documentUnreachable(let cause): "the origin cannot be asked for its release: \(cause)"
         case .documentType(let type, let beginning):
-            "the origin answered with \(Self.shown(type)), not with a release; it begins "
-                + "\"\(Self.shown(beginning))\"; check the URL and the server's routes"
+            "the origin answered with \(Self.shown(type)), not with a release; it begins \"\(Self.shown(beginning))\"; check the URL and the server's routes"
         case .fileStatus(let file, 404), .fileStatus(let file, 410):
             "the origin does not have \"\(printable(file.path.description))\""
         case .fileStatus(let file, let status):
@@ -84,8 +82,7 @@ public enum ReleaseProblem: Sendable {
         case .fileDiffers(let file, let reason):
             Self.fileMismatch(file).message + " (\(reason))"
         case .unmet(let requirement):
-            "the release asks for \(printable(requirement.kind)) "
-                + "\"\(printable(requirement.value))\", which this app does not have"
+            "the release requires \(printable(requirement.kind)) \"\(printable(requirement.value))\", which this app does not have"
         case .banned(let version):
             "version \(printable(version)) is banned here; forgive it to try it again"
         }

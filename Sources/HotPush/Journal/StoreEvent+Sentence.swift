@@ -51,11 +51,13 @@ extension StoreEvent {
                 + keys()
         case "trust":
             let (keys, threshold) = (try keys(), try need(number("threshold")))
-            let taken = keys.isEmpty ? "comes" : "\(threshold) of these keys have signed: " + keys
-            return try "takes from \(said("origin")) what " + taken
+            let origin = try said("origin")
+            return keys.isEmpty
+                ? "accepts unsigned releases of \(origin)"
+                : "releases of \(origin) must be signed by \(threshold) of these keys: " + keys
         case "rotate":
             let version = try need(number("trustVersion"))
-            return try "trusts version \(version) of the keys of \(said("origin")) now: " + keys()
+            return try "now trusts version \(version) of the keys of \(said("origin")): " + keys()
         case "plan":
             return try "version \(said("version")) would take \(count("files", "file")), "
                 + "\(count("bytes", "byte")); \(count("reusedFiles", "file")), "
@@ -103,12 +105,12 @@ extension StoreEvent {
         case "downloadBegan": return "began to download version \(version)"
         case "switch":
             return "switched to version \(version)" + (text("from").map { " from \($0)" } ?? "")
-        case "pending": return "version \(version) waits for the next start"
-        case "withdraw": return "version \(version) no longer waits"
+        case "pending": return "version \(version) is pending until the next start"
+        case "withdraw": return "version \(version) is no longer pending"
         case "boot": return "started version \(version)"
         case "confirm": return "version \(version) was confirmed"
         case "rollback":
-            return try "went back from version \(said("from")) to \(version): \(said("reason"))"
+            return try "rolled back from version \(said("from")) to \(version): \(said("reason"))"
         case "ban":
             let count = try need(number("count"))
             return "banned version \(version) (\(count)): \(try said("reason"))"

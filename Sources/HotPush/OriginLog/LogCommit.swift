@@ -86,7 +86,7 @@ struct LogCommit {
         guard let problem else { return }
         throw .damagedOrigin(
             "nothing is changed in \(storage.place): nobody would read the entry that follows from its log (\(problem)); "
-                + "castree fsck says which entry is not castree's")
+                + "castree fsck says which entry does not belong to castree")
     }
 
     /// Checks that the pointers after an entry are not too large for readers.

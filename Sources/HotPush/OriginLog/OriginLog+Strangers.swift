@@ -37,8 +37,7 @@ extension OriginLog {
         StoreError(
             .damagedOrigin,
             "\(key) in \(storage.place) names entry \(number), which the log does not have: it has lost its last entries, "
-                + "something else stands in the place of one, or castree did not write that file; restore \(OriginLayout.log)/ from an older copy or, if there is none, go "
-                + "on with what is left: "
+                + "something else stands in the place of one, or castree did not write that file; restore \(OriginLayout.log)/ from an older copy or, if there is none, continue with what is left: "
                 + (isReplaced
                     ? "castree publish VERSION ORIGIN --adopt" : "castree fsck --repair"))
     }

@@ -60,7 +60,7 @@ extension ChannelPointer {
     }
 
     init(_ document: JSONValue, of channel: ChannelName) throws(PointerProblem) {
-        guard let members = document.asObject else { throw .broken("it is no object") }
+        guard let members = document.asObject else { throw .broken("it is not an object") }
         guard let format = document["castreeChannel"]?.asInt64, format > 0 else {
             throw .broken("it has no format number (\"castreeChannel\")")
         }
@@ -255,12 +255,12 @@ extension OfferedRelease {
     ) throws(PointerProblem) -> [Requirement] {
         guard let value = fields.take("requirements") else { return [] }
         guard let members = value.asObject else {
-            throw .broken("the \"requirements\" of \(place) are no object")
+            throw .broken("the \"requirements\" of \(place) are not an object")
         }
         var requirements: [Requirement] = []
         for member in members {
             guard let text = member.value.asString else {
-                throw .broken("a requirement of \(place) is no string")
+                throw .broken("a requirement of \(place) is not a string")
             }
             requirements.append(Requirement(kind: member.key, value: text))
         }

@@ -91,7 +91,7 @@ extension ContentFacts {
     private static func refusal(_ problem: String) -> StoreError {
         let end = problem.hasSuffix(".") ? String(problem.dropLast()) : problem
         return .damagedOrigin(
-            "the facts of a version's objects are refused: \(end); castree publish --verify makes them again"
+            "the facts of a version's objects are refused: \(end); castree publish --verify creates them again"
         )
     }
 

@@ -150,7 +150,7 @@ extension Delivery.Pack {
         codecs = []
         for codec in try fields.array("codecs") {
             guard let number = codec.asInt64 else {
-                throw .broken("a codec of \(place) is no number")
+                throw .broken("a codec of \(place) is not a number")
             }
             codecs.append(number)
         }
@@ -160,7 +160,7 @@ extension Delivery.Pack {
         }
         let bases = try fields.array("from")
         guard let text = bases.first?.asString, let base = ObjectID(text) else {
-            throw .broken("\"from\" of \(place) is no list of contents")
+            throw .broken("\"from\" of \(place) is not a list of contents")
         }
         guard bases.count == 1 else { return nil }
         self.base = base

@@ -37,7 +37,7 @@ package final class DirectoryOrigin: Sendable {
             .noOrigin,
             Store.stands(at: path, POSIXFileSystem())
                 ? "\(shown) is a store and no origin: name it with --store (castree --store \(shown) fsck)"
-                : "there is no origin in \(shown); castree publish makes one")
+                : "there is no origin in \(shown); castree publish creates one")
     }
 
     /// The channels, sorted.
@@ -66,7 +66,7 @@ package final class DirectoryOrigin: Sendable {
     ) throws(StoreError) -> [UInt8]? {
         let name = OriginLayout.path(.manifest, address, in: epoch)
         let noFile = StoreError.damagedOrigin(
-            "\(printable(path))/\(name) is not a regular file; castree publish --verify mends it",
+            "\(printable(path))/\(name) is not a regular file; castree publish --verify repairs it",
             object: address)
         let found: [UInt8]?
         do throws(StoreError) {
@@ -84,7 +84,7 @@ package final class DirectoryOrigin: Sendable {
         guard try ObjectID(of: bytes) == address else {
             throw .damagedOrigin(
                 "the bytes of \(printable(path))/\(name) do not match its name; "
-                    + "castree publish --verify mends it", object: address)
+                    + "castree publish --verify repairs it", object: address)
         }
         return bytes
     }

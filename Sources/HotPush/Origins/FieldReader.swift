@@ -53,7 +53,7 @@ package struct FieldReader {
     }
 
     package init(_ value: JSONValue, place: String) throws(PointerProblem) {
-        guard let members = value.asObject else { throw .broken("\(place) is no object") }
+        guard let members = value.asObject else { throw .broken("\(place) is not an object") }
         self.init(members, place: place)
     }
 
@@ -61,7 +61,7 @@ package struct FieldReader {
     package init(
         _ document: JSONValue, _ place: String = "it", format key: String, upTo newest: Int64
     ) throws(PointerProblem) {
-        guard let members = document.asObject else { throw .broken("it is no object") }
+        guard let members = document.asObject else { throw .broken("it is not an object") }
         self.init(members, place: place)
         let format = try integer(key, 1...ChannelPointer.sequenceMax)
         guard format <= newest else { throw .newer(format) }
@@ -85,7 +85,7 @@ package struct FieldReader {
 
     package mutating func text(_ key: String) throws(PointerProblem) -> String {
         guard let text = try required(key).asString else {
-            throw .broken("\"\(key)\" of \(place) is no string")
+            throw .broken("\"\(key)\" of \(place) is not a string")
         }
         return text
     }
@@ -95,7 +95,7 @@ package struct FieldReader {
     ) throws(PointerProblem) -> Int64 {
         guard let number = try required(key).asInt64, range.contains(number) else {
             throw .broken(
-                "\"\(key)\" of \(place) is no whole number from \(range.lowerBound) to "
+                "\"\(key)\" of \(place) is not a whole number from \(range.lowerBound) to "
                     + "\(range.upperBound)")
         }
         return number
@@ -120,7 +120,7 @@ package struct FieldReader {
 
     package mutating func array(_ key: String) throws(PointerProblem) -> [JSONValue] {
         guard let array = try required(key).asArray else {
-            throw .broken("\"\(key)\" of \(place) is no array")
+            throw .broken("\"\(key)\" of \(place) is not an array")
         }
         return array
     }

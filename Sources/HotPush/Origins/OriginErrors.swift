@@ -39,8 +39,8 @@ extension StoreError {
     static func noChannel(_ channel: ChannelName, in place: String) -> StoreError {
         StoreError(
             .notOffered,
-            "the origin \(printable(place)) has no channel \(channel); castree channels \(printable(place)) shows those that "
-                + "it has")
+            "the origin \(printable(place)) has no channel \(channel); castree channels \(printable(place)) lists its channels"
+        )
     }
 
     /// Whether the error concerns one place, which is closed or taken by something else; other places are unaffected.

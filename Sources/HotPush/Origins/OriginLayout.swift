@@ -188,7 +188,9 @@ package enum OriginLayout {
             !(directories + [probe]).contains(top)
                 || names.contains(where: { $0.hasPrefix(".") || $0 == FileStatus.foundFiles })
         else { return false }
-        notice("what is in a directory that is not castree's is passed over: \(error.message)")
+        notice(
+            "what is in a directory that does not belong to castree is passed over: \(error.message)"
+        )
         return true
     }
 

@@ -105,7 +105,7 @@ package struct OriginReference: Sendable, Hashable {
         case let other?:
             throw Self.refuse(
                 text,
-                "\(other): is no scheme that castree knows (file, http, https, s3); "
+                "\(other): is not a scheme that castree knows (file, http, https, s3); "
                     + "write ./\(path) if it is a directory")
         }
     }
@@ -153,7 +153,7 @@ package struct OriginReference: Sendable, Hashable {
         if let colon = host.lastIndex(of: 58), host.last != 93,
             !host[host.index(after: colon)...].allSatisfy({ (48...57).contains($0) })
         {
-            throw refuse(text, "its port is no number; a slash in a password is written %2F")
+            throw refuse(text, "its port is not a number; a slash in a password is written %2F")
         }
         for byte in url.utf8 {
             if byte == 63 || byte == 35 {

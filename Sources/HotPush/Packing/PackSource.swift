@@ -76,7 +76,7 @@ final class PackSource: Sendable {
     private func missing(_ address: ObjectID) -> StoreError {
         guard let store else {
             return .damagedOrigin(
-                "object \(address) is \(absence); castree publish --verify mends its version",
+                "object \(address) is \(absence); castree publish --verify repairs its version",
                 object: address)
         }
         // An object that cannot be examined cannot be read.

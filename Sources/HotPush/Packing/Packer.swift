@@ -84,8 +84,7 @@ struct Packer {
     }
 
     static func uselessNotice(_ version: String) -> String {
-        "no pack is made from version \(version): it would save a device less than half of what "
-            + "it downloads without it"
+        "no pack is made from version \(version): it would save less than half of the download"
     }
 
     /// - Returns: `nil` if the objects of the base cannot be read.

@@ -50,13 +50,14 @@ extension StoreError {
     static var publishingInterrupted: StoreError {
         StoreError(
             .interrupted,
-            "interrupted; the channel offers what it did before, and repeating the command goes on")
+            "interrupted; the channel offers what it did before, and repeat the command to continue"
+        )
     }
 
     static var packingInterrupted: StoreError {
         StoreError(
             .interrupted,
-            "interrupted while packing; what is compressed is kept, and repeating the command goes on"
+            "interrupted while packing; what is compressed is kept, and repeat the command to continue"
         )
     }
 }

@@ -228,7 +228,7 @@ package struct OriginPruner: Sendable {
             throw StoreError(
                 .accessDenied,
                 "\(storage.place) refuses to delete \(denied.key) (\(denied.code)): whoever prunes needs "
-                    + "s3:DeleteObject on all but \(OriginLayout.log)/*; the next prune goes on")
+                    + "s3:DeleteObject on all but \(OriginLayout.log)/*; the next prune continues")
         }
         for (path, reason) in outcome.refused { report.addStuck(path, reason) }
         report.unknownCount += outcome.unknownCount

@@ -39,7 +39,7 @@ extension OriginPublisher {
         if let state = try logged(channel, seen, log) {
             if options.takesOver {
                 options.notice(
-                    "the log of \(storage.place) is there and goes on: nothing is taken over (\(OriginLog.wayOut))"
+                    "the log of \(storage.place) exists and continues: nothing is taken over (\(OriginLog.wayOut))"
                 )
             }
             try check(state)

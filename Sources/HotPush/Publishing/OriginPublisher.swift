@@ -356,7 +356,7 @@ package struct OriginPublisher: Sendable {
     /// - Parameter remedy: how to free space.
     func advising<R>(
         on channel: ChannelName? = nil, _ version: String = "",
-        by remedy: String = "castree prune deletes what no channel offers",
+        by remedy: String = "castree prune deletes files that no channel offers",
         _ body: () throws(StoreError) -> R
     ) throws(StoreError) -> R {
         do throws(StoreError) {

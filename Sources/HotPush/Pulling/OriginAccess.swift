@@ -205,7 +205,7 @@ extension OriginAccess {
                     status == 403
                         ? "\(reference.location.description) does not let its channels be read (it answered "
                             + "403): it is private, or has none"
-                        : "\(reference.location.description) has no channel; castree publish makes one"
+                        : "\(reference.location.description) has no channel; castree publish creates one"
                 )
             }
             return pointers

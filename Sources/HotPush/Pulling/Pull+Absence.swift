@@ -20,7 +20,7 @@ extension Pull {
         return StoreError(
             .notFound,
             "\(origin.description) has no channel \"\(channel)\" (it answered \(status)); "
-                + "castree publish makes one")
+                + "castree publish creates one")
     }
 
     func noRelease(at origin: OriginLocation) throws(StoreError) -> StoreError {

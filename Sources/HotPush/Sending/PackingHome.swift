@@ -17,9 +17,11 @@ struct PackingHome {
     /// The disk and what frees space there, for people.
     var disk: (path: String, remedy: String) {
         if let work = storage.work {
-            return (printable(work.place), "castree prune deletes what no channel offers")
+            return (printable(work.place), "castree prune deletes files that no channel offers")
         }
-        return (printable(versions?.store.path ?? ""), "castree gc deletes what no version has")
+        return (
+            printable(versions?.store.path ?? ""), "castree gc deletes objects that no version has"
+        )
     }
 
     /// - Throws: `.io` if something else is there; `.noStore`; `.readOnly`, `.permission`, `.outOfSpace`,
@@ -39,8 +41,8 @@ struct PackingHome {
             let place = "\(versions.store.path)/\(StoreLayout.packing)"
             throw StoreError(
                 .io,
-                "packs cannot be made in \(printable(place)) (\(error.message)): delete it, what stands there is only "
-                    + "kept to be quicker", cause: error.cause)
+                "packs cannot be made in \(printable(place)) (\(error.message)): delete it: it is only a cache",
+                cause: error.cause)
         }
     }
 
@@ -49,7 +51,7 @@ struct PackingHome {
         guard let versions else {
             throw StoreError(
                 .noStore,
-                "what the channels offer is compressed for its clients in a store: castree init makes one"
+                "offered files are compressed in a store: castree init creates one"
             )
         }
         let root = versions.store.directories.root.raw

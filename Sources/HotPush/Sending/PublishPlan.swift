@@ -99,8 +99,8 @@ extension PublishPlan {
         throw StoreError(
             .outOfSpace,
             "not enough free space in \(printable(work.place)): \(sizeText(needed)) are needed, "
-                + "\(sizeText(available)) are free, and \(sizeText(reservedByteCount)) must stay free; castree "
-                + "prune deletes what no channel offers")
+                + "\(sizeText(available)) are free, and \(sizeText(reservedByteCount)) must stay free; castree prune deletes files that no channel offers"
+        )
     }
 }
 

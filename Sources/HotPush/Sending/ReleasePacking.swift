@@ -239,8 +239,7 @@ final class ReleasePacking {
     func checkKept(in state: OriginState) throws(StoreError) {
         guard let delivery = state.delivery(of: version.manifest, in: work.channel) else { return }
         let remedy =
-            "castree pack \(version.name) \(printable(storage.place)) --channel \(work.channel) --verify makes again what "
-            + "is wrong"
+            "castree pack \(version.name) \(printable(storage.place)) --channel \(work.channel) --verify replaces what is wrong"
         guard let there = try read(delivery) else {
             return options.notice(
                 "the delivery of version \(version.name) is missing or damaged; \(remedy)")

@@ -109,7 +109,7 @@ final class SeenFiles {
         throw StoreError(
             why.refusal ?? .network,
             "\(key.path) could not be written to \(storage.place): \(why); the channel offers what it did "
-                + "before, and repeating the command goes on")
+                + "before, and repeat the command to continue")
     }
 }
 

@@ -70,7 +70,7 @@ package final class OriginTrust: Sendable {
 
     private static func refusal(of pointer: ChannelPointer, _ objection: String) -> StoreError {
         .untrusted(
-            "the pointer of channel \(pointer.channel) is refused: \(objection); nobody is answered from it"
+            "the pointer of channel \(pointer.channel) is refused: \(objection); its clients get no answer"
         )
     }
 }

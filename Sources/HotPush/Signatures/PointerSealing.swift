@@ -41,7 +41,7 @@ package struct PointerSealing: Sendable {
     func requireSigner() throws(StoreError) {
         guard !isSigning else { return try validate() }
         throw .badKey(
-            "nobody signs: name a key by --sign-key or --sign-command")
+            "no key is given: name one with --sign-key or --sign-command")
     }
 
     /// What a pointer takes over from existing ones.
@@ -146,8 +146,8 @@ package struct PointerSealing: Sendable {
         guard let end, end <= begin else { return end }
         throw StoreError(
             .badPointer,
-            "channel \(pointer.channel) was signed for a time that is over, and nobody would obey what is signed now; "
-                + "say for how long by --valid-for TIME")
+            "channel \(pointer.channel) was signed for a time that is over, and no device would obey a new signature; give --valid-for TIME"
+        )
     }
 
     /// Whether to sign a pointer even though it already offers what is wanted.
@@ -187,8 +187,8 @@ package struct PointerSealing: Sendable {
         guard let before, before.isSigned, !allowsFewer else { return }
         let keys = before.signatures.map(\.key).joined(separator: ", ")
         throw .untrusted(
-            "channel \(before.channel) of \(place) is signed by key \(keys): devices would refuse what is not; sign "
-                + "with --sign-key, or say --unsigned")
+            "channel \(before.channel) of \(place) is signed by key \(keys): devices would refuse an unsigned one; sign with --sign-key, or give --unsigned"
+        )
     }
 
     /// - Throws: `.untrusted` for a pointer that must not be built upon.
@@ -227,13 +227,13 @@ package struct PointerSealing: Sendable {
         guard known <= signers.count else {
             throw .untrusted(
                 "channel \(before.channel) of \(place) is signed by \(known == 1 ? "1 key" : "\(known) keys"), and \(signers.count) would sign now: "
-                    + "devices may ask for all of them; name the others, too, or say --unsigned")
+                    + "devices may ask for all of them; name the others, too, or give --unsigned")
         }
         guard !adopts else { return }
         throw .untrusted(
             "channel \(before.channel) of \(place) has also a signature that names key "
-                + "\(unknown.joined(separator: ", ")), and nobody here can tell whether it is one: if devices ask for that "
-                + "key, let it sign, too; if somebody has added it, --adopt drops it")
+                + "\(unknown.joined(separator: ", ")), and it cannot be verified here: if devices require that key, sign with it, too; if a stranger has added it, --adopt drops it"
+        )
     }
 
     private func unknownKeys(of pointer: ChannelPointer) -> [String] {
@@ -273,10 +273,9 @@ package struct PointerSealing: Sendable {
         throw StoreError(
             .untrusted,
             before.isSigned
-                ? "channel \(before.channel) of \(place) is not signed by \(whose), so it is not built upon: \(objection); "
-                    + "name by --trust who signed it, or look at what it offers and use --adopt"
-                : "channel \(before.channel) of \(place) is not signed, and whoever signs it signs all that it offers; look "
-                    + "at that (castree channels), then use --adopt")
+                ? "channel \(before.channel) of \(place) is not signed by \(whose), so nothing is built upon it: \(objection); name the key that signed it with --trust, or look at what it offers and use --adopt"
+                : "channel \(before.channel) of \(place) is not signed, and signing covers everything that it offers; look at that (castree channels), then use --adopt"
+        )
     }
 
     /// All of these must have signed a pointer to build upon.
@@ -299,8 +298,7 @@ package struct PointerSealing: Sendable {
         var stranger = ""
         if let before, try !vouches(for: before.seal, of: origin) {
             stranger =
-                "; its pointer of sequence \(before.sequence) is adopted, which the keys that are trusted here have not signed "
-                + "for this origin"
+                "; the adopted pointer of sequence \(before.sequence) was not signed for this origin by keys trusted here"
         }
         return "signing channel \(channel) of origin \(origin) with all that it offers already: "
             + (releases.isEmpty ? "nothing" : releases.joined(separator: ", ")) + stranger

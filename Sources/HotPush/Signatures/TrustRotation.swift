@@ -137,11 +137,11 @@ package struct TrustRotation: Sendable {
     private func changed(_ previous: TrustedKeys) throws(StoreError) -> TrustedKeys {
         for id in removed where !previous.keys.contains(where: { $0.id == id }) {
             throw .badKey(
-                "key \(id) is to be removed, and does not count")
+                "key \(id) cannot be removed: it is not trusted")
         }
         for key in added where previous.keys.contains(key) {
             throw .badKey(
-                "key \(key.id) is to be added, and counts already")
+                "key \(key.id) cannot be added: it is trusted already")
         }
         let keys = previous.keys.filter { !removed.contains($0.id) } + added
         let changed = try TrustedKeys(keys, threshold: threshold ?? previous.threshold)
@@ -189,7 +189,7 @@ private struct Rotation {
             throw StoreError(
                 .untrusted,
                 origins.isEmpty
-                    ? "\(place) has no channel yet: there is nothing to trust"
+                    ? "\(place) has no channel yet: there is nothing to sign"
                     : "the channels of \(place) belong to different origins: somebody has copied them together; look at them "
                         + "(castree channels), and delete the files of those that are not yours"
             )

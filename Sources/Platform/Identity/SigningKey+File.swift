@@ -126,7 +126,7 @@ private func writeNewFile(
         try? fileSystem.removeIfPresent(directory.raw, aside)
         guard error.isExisting else { throw error }
         throw StoreError(
-            .io, "\(printable(path)) exists, and no key is written over: choose another name",
+            .io, "\(printable(path)) exists, and keys are never overwritten: choose another name",
             cause: error.cause)
     }
     do throws(StoreError) {

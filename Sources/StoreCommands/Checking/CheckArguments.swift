@@ -16,12 +16,13 @@ extension Option {
         .text(
             "limit-rate", placeholder: "BYTES",
             "read at most this many bytes a second; K, M and G are powers of 1024"),
-        .flag("json-lines", "print each finding as it is found, one JSON document per line"),
+        .flag("json-lines", "print each finding at once, one JSON document per line"),
     ]
 
     /// `--probe`: races of creators.
     static let probe = Option.flag(
-        "probe", "of a bucket: try whether the store lets exactly one of many create a file")
+        "probe",
+        "for a bucket: test that exactly one of several concurrent writers can create a file")
 
     /// The further options of a repair.
     static let repairing: [Option] =
@@ -29,8 +30,8 @@ extension Option {
             .flag("dry-run", "print what a repair would do, and change nothing"),
             .text(
                 "from", placeholder: "ORIGIN",
-                "repair, and fetch what is damaged or missing from this castree origin: a directory, a URL, or "
-                    + "s3://BUCKET/PREFIX",
+                "repair, and fetch damaged or missing content from this castree origin: a "
+                    + "directory, a URL, or s3://BUCKET/PREFIX",
                 completion: .directories),
         ]
         + reachingToRepair
@@ -39,7 +40,7 @@ extension Option {
 extension Argument {
     /// An origin that is checked in place of the store.
     static let checkedOrigin = Argument(
-        "ORIGIN", "check this origin in place of the store: its directory, or s3://BUCKET/PREFIX",
+        "ORIGIN", "check this origin instead of the store: its directory, or s3://BUCKET/PREFIX",
         .optional, completion: .directories)
 }
 

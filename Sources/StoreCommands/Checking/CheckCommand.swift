@@ -26,7 +26,7 @@ extension Command {
         fetching: @escaping RepairSourceFinder, origin: @escaping OriginCheck
     ) -> Command {
         check(
-            "fsck", summary: "checks everything; with --repair, repairs what can be repaired",
+            "fsck", summary: "checks the whole store; with --repair, repairs it",
             examples: [
                 "fsck --deep",
                 "fsck --since 30d --limit-rate 20M",
@@ -47,11 +47,11 @@ extension Command {
     package static func checks(fetching: @escaping RepairSourceFinder) -> [Command] {
         [
             check(
-                "check", summary: "checks everything and repairs nothing",
+                "check", summary: "checks the whole store and repairs nothing",
                 examples: ["check --deep"], source: .operand
             ) { _ in false },
             check(
-                "repair", summary: "checks everything and repairs what can be repaired",
+                "repair", summary: "checks the whole store and repairs it",
                 examples: ["repair --dry-run", "repair"], source: .operand, more: Option.repairing,
                 fetching: fetching
             ) { _ in true },
@@ -105,37 +105,38 @@ extension Command {
     private static func discussion(repairs: Bool) -> String {
         let looking = """
             Compares objects with their addresses, the index with the manifests, trees with both, \
-            and the lifecycle with the store, and finds what dead writers left behind. It runs \
-            safely beside everything else, on all processors. Like every command, it makes the \
-            index again if it cannot trust it (the store was copied, the power was cut), and says \
-            so.
+            and the lifecycle with the store, and finds what killed writers left behind. It is \
+            safe beside all other commands and uses all processors. Like every command, it \
+            rebuilds the index if it cannot trust it (the store was copied, or the power failed), \
+            and says so.
 
-            Without --deep, it reads every object and compares its size and its XXH3 fingerprint, \
-            which finds what disks do; --deep computes every SHA-256 anew, which finds forgery too.
+            By default it reads every object and compares its size and its XXH3 fingerprint, which \
+            finds damage done by disks. --deep computes every SHA-256 again, which also finds \
+            forgery.
 
-            The store remembers when each object was last found sound. --since reads only objects \
-            that were not found sound since then, so an interrupted check continues where it \
-            stopped, and a large store can be checked in parts, night by night. --sample reads a \
-            part of the objects, the same part for the same --seed. Of all others only name, size \
-            and mode are checked.
+            The store remembers when each object was last found sound. --since reads only the \
+            objects without such a record since then, so an interrupted check continues where it \
+            stopped, and a large store can be checked in parts, one each night. --sample reads a \
+            share of the objects, always the same one for the same --seed. All other objects are \
+            checked by name, size and mode only.
             """
         guard repairs else { return looking }
         return looking + """
 
 
-            A repair says what it will do, then does it, and guesses nothing. It makes a lost \
-            object again from any file in the store that has the same bytes (in trees, in \
-            quarantine, left by downloads), and a lost manifest from its tree. --from repairs \
-            without --repair: it fetches what is damaged or missing from an origin and puts it in \
-            place; it repairs everything else, too. A directory that has no origin is refused before \
-            anything is read; a server or bucket is asked only if something is wrong, so a sound store \
-            on a device that is offline raises no alarm. If neither helps, a damaged object goes to quarantine, and the versions that show \
-            it are incomplete until you add or pull the same content again.
+            A repair announces each step, then takes it, and never guesses. It recreates a lost \
+            object from any file in the store with the same bytes (in trees, in quarantine, left \
+            by downloads), and a lost manifest from its tree. --from implies --repair, and fetches \
+            damaged or missing content from an origin. A directory without an origin is refused \
+            before anything is read; a server or bucket is asked only if something is wrong, so a \
+            sound store on an offline device raises no alarm. If nothing helps, a damaged object \
+            goes to quarantine, and the versions that use it are incomplete until you add or pull \
+            the same content again.
 
-            With the directory of an origin, or s3://BUCKET/PREFIX, it checks that origin in place \
-            of the store: its log, what devices see of it, and whether all files of all releases \
-            are there. --deep reads them. A repair writes pointers again, and lost files from the \
-            store, or from the origin that --from names. It runs safely beside publishers and \
+            With the directory of an origin, or s3://BUCKET/PREFIX, it checks that origin instead \
+            of the store: its log, what devices see, and whether every file of every release is \
+            there. --deep also reads these files. A repair restores pointers, and lost files from \
+            the store or from the origin that --from names. It is safe beside publishers and \
             pruners (docs/buckets.md).
             """
     }

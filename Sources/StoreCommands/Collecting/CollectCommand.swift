@@ -10,42 +10,42 @@ extension Command {
         observed: @escaping @Sendable (VersionStore) -> VersionStore = { $0 }
     ) -> Command {
         Command(
-            "gc", summary: "deletes what no version references",
+            "gc", summary: "deletes objects that no version references",
             discussion: """
                 Deletes the objects that only retired versions used, partial downloads that no \
-                version waits for, damaged objects in quarantine, and what packs were made of for \
-                buckets to which nothing was published for 30 days. Its cost depends on the \
-                garbage, not on the size of the store. It runs safely beside everything else and \
-                works on a full disk.
+                version needs, damaged objects in quarantine, and the packing data of buckets to \
+                which nothing was published for 30 days. Its cost depends on the garbage, not on \
+                the size of the store. It is safe beside all other commands and works on a full \
+                disk.
 
                 With --keep, --keep-good, --older-than or --max-size it retires versions first. A \
-                version that is current, pending, embedded, protected or shown to a page always \
-                stays; while no version is current, so does the newest. What has proved good stays \
-                unless --keep-good says how many of those do; alone, it also keeps what is newer \
-                than the current version. If several options are given, a version goes only if \
-                each lets it go. --max-size retires the oldest first, and no more than it must; it \
-                counts the content of objects, as 'du' prints it.
+                version always stays if it is current, pending, embedded, protected or shown to a \
+                page; while no version is current, the newest stays. Versions that proved good \
+                stay unless --keep-good limits their number; alone, --keep-good also keeps \
+                everything newer than the current version. With several options, a version goes \
+                only if each of them allows it. --max-size retires the oldest first, and no more \
+                than necessary; it counts the content of objects, as 'du' prints it.
 
-                To see what would go, and why:
+                To see what would be deleted, and why:
                     \(source.example("gc --dry-run --keep 5"))
-                For a timer, on a small disk:
+                From a timer, on a small disk:
                     \(source.example("gc --older-than 30d --max-size 20G --quiet"))
                 """,
             arguments: source.arguments,
             options: [
                 .integer(
                     "keep", in: 0...1_000_000,
-                    "retire all versions but the newest N and those that are needed"),
+                    "retire all versions except the newest N and those that are needed"),
                 .integer(
                     "keep-good", in: 1...1000,
-                    "of the versions that have proved good keep the newest N, the current one among them; else all of them"
+                    "of the versions that proved good, keep the newest N, including the current one; else all"
                 ),
                 .text(
                     "older-than", placeholder: "TIME",
-                    "retire versions registered longer ago than this: 90s, 30m, 24h, 7d"),
+                    "retire versions added longer ago than this: 90s, 30m, 24h, 7d"),
                 .text(
                     "max-size", placeholder: "BYTES",
-                    "retire the oldest versions until objects take no more than this: 500M, 20G"),
+                    "retire the oldest versions until objects take at most this: 500M, 20G"),
                 .flag("dry-run", "print what would be retired and deleted, and change nothing"),
             ],
             statuses: .store

@@ -8,7 +8,7 @@ extension Option {
         [
             .text(
                 "timeout", placeholder: "TIME",
-                "give up on a connection that is silent for this long",
+                "give up on a connection that is silent this long",
                 fallback: "30s"),
             .integer(
                 "retries", in: 0...100, "repeat a request this many times" + more,
@@ -19,18 +19,19 @@ extension Option {
     /// How to reach an origin, wherever it is: the options of every command that only reads one.
     package static let reaching: [Option] =
         patience(
-            retries: 8, "; if this is not given and nobody has ever answered, two must do"
+            retries: 8, "; without this option, only twice until the origin has answered once"
         ) + [
             .text(
                 "connect-timeout", placeholder: "TIME", "give up connecting after this long",
                 fallback: "20s"),
             .text(
                 "total-timeout", placeholder: "TIME",
-                "end any request that takes longer than this; the next one goes on from there"),
+                "end any request that takes longer than this; the next one resumes there"),
             leastRate,
             .text(
                 "netrc-file", placeholder: "FILE",
-                "take the web origin's user and password from this file [else CASTREE_ORIGIN_…, NETRC, ~/.netrc; see "
+                "take the user and password of the web origin from this file [else "
+                    + "CASTREE_ORIGIN_…, NETRC, ~/.netrc; see "
                     + "docs/serving.md]", completion: .files),
             .text("proxy", placeholder: "URL", "reach the origin through this proxy"),
             certificates,
@@ -38,8 +39,8 @@ extension Option {
 
     private static let leastRate = Option.text(
         "least-rate", placeholder: "BYTES",
-        "give up on a connection that brings fewer bytes a minute for as long as --timeout, a minute at most; "
-            + "a try that brought fewer has failed", fallback: "8K")
+        "give up on a connection that, for --timeout (at most a minute), delivers fewer bytes per "
+            + "minute than this; the try counts as failed", fallback: "8K")
 
     private static let certificates = Option.text(
         "cacert", placeholder: "FILE", "trust these certificates instead of the system's",
@@ -57,15 +58,16 @@ extension Option {
     package static let bucketAccess: [Option] = [
         .text(
             "endpoint", placeholder: "URL",
-            "the S3 service of an s3:// origin [else AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, the profile's, AWS]"
+            "the S3 endpoint of an s3:// origin [else AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, the "
+                + "profile's, AWS]"
         ),
         .text(
             "region", placeholder: "NAME",
-            "its region [else AWS_REGION, AWS_DEFAULT_REGION, the profile's, us-east-1]"),
+            "the bucket's region [else AWS_REGION, AWS_DEFAULT_REGION, the profile's, us-east-1]"),
         .text(
             "profile", placeholder: "NAME",
-            "the profile of ~/.aws to take keys from [else AWS_PROFILE]"),
-        .flag("anonymous", "sign nothing"),
+            "use the keys of this profile in ~/.aws [else AWS_PROFILE]"),
+        .flag("anonymous", "send unsigned requests"),
     ]
 }
 

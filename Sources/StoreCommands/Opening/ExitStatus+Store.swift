@@ -29,17 +29,22 @@ extension ExitStatus {
 extension ExitStatuses {
     /// The statuses of a program, without those that only one command has.
     package static let program = ExitStatuses(
-        help: failures + [(.untrusted, "what came or stands there is not trusted")] + endings)
+        help: failures + [
+            (.untrusted, "not trusted: a signature is missing or wrong, or its key is unknown")
+        ] + endings)
 
     package static let store = ExitStatuses(help: failures + endings)
 
     package static let pull = ExitStatuses(
         help: (failures + [
-            (.banned, "what the origin offers is banned here"),
+            (.banned, "the offered release is banned here"),
             (.olderCopy, "the origin's answer is older than one seen before"),
-            (.untrusted, "what came is not what was promised, or who signed it is not trusted"),
+            (
+                .untrusted,
+                "not trusted: a digest or signature is wrong, or the signing key is unknown"
+            ),
             (.offline, "the origin cannot be reached"),
-            (.mandatoryWaits, "a mandatory release is here and waits for the next start"),
+            (.mandatoryWaits, "a mandatory release is pending until the next start"),
         ] + endings).sorted { $0.status.rawValue < $1.status.rawValue })
 
     package static let served = ExitStatuses(
@@ -49,10 +54,10 @@ extension ExitStatuses {
         (.done, "done"),
         (.failed, "the operation failed; the message says why"),
         (.usage, "the command line was wrong"),
-        (.notFound, "what was named is not there: a version, an object, a store, an origin"),
+        (.notFound, "not found: the version, object, store or origin that you named"),
     ]
     private static let endings: [(status: ExitStatus, meaning: String)] = [
-        (.busy, "another process kept the store for longer than --wait"),
+        (.busy, "another process held the store for longer than --wait"),
         (.interrupted, "interrupted"),
     ]
 
@@ -65,7 +70,7 @@ extension ExitStatuses {
         help: [
             (.clean, "nothing is wrong"),
             (.repaired, "problems were found, and all were repaired"),
-            (.problemsLeft, "problems are left"),
+            (.problemsLeft, "problems remain"),
             (.unchecked, "the check could not be made"),
             (.checkUsage, "the command line was wrong"),
             (.interrupted, "interrupted"),

@@ -30,7 +30,7 @@ extension Option {
         fallback: ".castree", completion: .directories)
     package static let wait = Option.text(
         "wait", placeholder: "TIME",
-        "wait no longer than this for other processes that use the store (10m; serve: 30s)")
+        "wait at most this long for other processes that use the store (10m; serve: 30s)")
 }
 
 extension Invocation {

@@ -28,6 +28,6 @@ extension Invocation {
 extension Option {
     package static let withoutSync = flag(
         "no-sync",
-        "DANGEROUS: do not wait for the disk; a power cut or a crash of the system may lose or"
-            + " damage what was written")
+        "DANGEROUS: do not wait for the disk; a power cut or system crash may lose or damage what was written"
+    )
 }

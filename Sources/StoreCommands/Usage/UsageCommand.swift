@@ -14,33 +14,34 @@ extension Command {
     ) -> Command {
         let operand = origin == nil ? "VERSION" : "VERSION|ORIGIN"
         return Command(
-            "du", summary: "shows how much disk the store and its versions take",
+            "du", summary: "shows how much disk space the store and its versions use",
             discussion: discussion(source, hasPage: page != nil)
                 + (origin == nil
                     ? ""
-                    : "\n\nWhat an origin takes, and what its packs save a device. These sizes are content, the "
-                        + "bytes of its files, as a server sends them and a bucket's owner pays for them; blocks "
-                        + "on a disk take more:\n"
+                    : "\n\nThe size of an origin, and what its packs save a device. These are "
+                        + "lengths of files, as a server sends them and a bucket bills them; on "
+                        + "a disk, blocks take more:\n"
                         + "    castree du /srv/www/updates\n    castree du s3://updates/app"),
             arguments: source.arguments + [
                 Argument(
                     operand,
                     "only these versions"
                         + (origin == nil
-                            ? "" : "; or an origin, by its directory or s3://BUCKET/PREFIX"),
+                            ? "" : "; or an origin: its directory or s3://BUCKET/PREFIX"),
                     .any, completion: .versions(from: source))
             ],
             options: [
                 .choice(
                     "by", of: Grouping.allCases.map(\.rawValue),
-                    "group by this; directory and type are about VERSION, else the current version, "
-                        + "else the newest"),
+                    "group by this; directory and type show VERSION, else the current version, else "
+                        + "the newest"),
                 .integer("top", in: 1...1_000_000, "print at most this many rows of a table"),
                 .integer(
                     "largest", in: 0...100_000, "show this many of the largest objects",
                     fallback: 10),
                 .text(
-                    "retire", placeholder: "A,B", "show what retiring these together would free",
+                    "retire", placeholder: "A,B",
+                    "show what retiring these versions together would free",
                     repeats: true, completion: .versions(from: source)),
             ] + (page == nil ? [] : [.html]) + (origin == nil ? [] : Option.reachingBucket),
             statuses: .store
@@ -81,24 +82,25 @@ extension Command {
 
     private static func discussion(_ source: StoreSource, hasPage: Bool) -> String {
         """
-        Sizes on disk are what du(1) says: blocks, of files and directories. So what plain copies \
-        would take, what the store takes and what retiring frees can be compared. Apparent and \
-        content bytes stand beside: the sizes of the files. docs/disk-usage.md explains each figure.
+        Sizes on disk are those of du(1): the blocks of files and directories. So you can compare \
+        what plain copies would take, what the store takes, and what retiring a version frees. \
+        Apparent and content sizes are the lengths of the files. docs/disk-usage.md explains each \
+        figure.
 
-        Where the disk went, and what you could free:
+        Where the space went, and what you could free:
             \(source.example("du --by version --top 10"))
             \(source.example("du --retire 41,42"))
             \(source.example("du --by directory"))
         """
             + (hasPage
-                ? "\n\nThe same as a page for a browser:\n    castree du --html usage.html"
+                ? "\n\nThe same as a web page:\n    castree du --html usage.html"
                 : "")
     }
 }
 
 extension Option {
     fileprivate static let html = Option.text(
-        "html", placeholder: "FILE", "write a page for a browser instead: one file, no network",
+        "html", placeholder: "FILE", "write a web page instead: one file that needs no network",
         completion: .files)
 }
 

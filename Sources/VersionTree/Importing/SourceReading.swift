@@ -98,7 +98,7 @@ struct SourceReading: Sendable {
                 let begun = wait ?? waitForWriters
                 if begun.isOver {
                     throw changed(
-                        path, "another process has it open for writing, and it has just changed")
+                        path, "another process is writing it, and it has just changed")
                 }
                 begun.rest()
                 try store.checkInterruption()
@@ -130,7 +130,7 @@ struct SourceReading: Sendable {
             slots.marks[position] = mark
             return
         }
-        throw changed(path, "it changes while it is read")
+        throw changed(path, "it changes while castree reads it")
     }
 
     private func changed(_ path: String, _ how: String) -> StoreError {

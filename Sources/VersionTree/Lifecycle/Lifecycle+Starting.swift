@@ -137,7 +137,8 @@ extension Lifecycle {
         guard let current else {
             throw StoreError(
                 .noVersion,
-                "there is nothing to start: no version is current; castree activate chooses one")
+                "there is nothing to start: no version is current; choose one with castree activate"
+            )
         }
         return current
     }
@@ -228,8 +229,8 @@ extension Lifecycle {
         guard let left = try leave(reason, request, versions) else {
             throw StoreError(
                 .nothingToRollBackTo,
-                "there is nothing to go back to: no version of other content is known good or embedded, can be shown, and is "
-                    + "not banned; castree activate chooses one")
+                "there is no version to go back to: none with other content is known good or "
+                    + "embedded, complete and not banned; choose one with castree activate")
         }
         try forgetTokens(of: left.from, versions)
         return left

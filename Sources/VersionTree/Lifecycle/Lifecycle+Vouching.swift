@@ -27,8 +27,8 @@ extension Lifecycle {
         guard let start = unheard.first(where: { $0.version == name && $0.token == token }) else {
             throw StoreError(
                 .wrongToken,
-                "version \(printable(name)) did not start with this token, or no longer runs; "
-                    + "a confirmation must name the version and token that castree boot printed")
+                "version \(printable(name)) was not started with this token, or no longer runs; confirm needs the version and token that castree boot printed"
+            )
         }
         guard !knownGood.contains(name) else { return false }
         vouch(late: start)

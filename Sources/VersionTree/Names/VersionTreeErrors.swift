@@ -40,14 +40,14 @@ extension StoreError {
     package static func emptySource(_ source: String) -> StoreError {
         StoreError(
             .unsupportedFile,
-            "\(source) has no files, so the version would be empty; give --allow-empty if that is meant"
+            "\(source) has no files, so the version would be empty; give --allow-empty if you want that"
         )
     }
 
     package static func emptyShipment(_ directory: String) -> StoreError {
         StoreError(
             .unsupportedFile,
-            "\(printable(directory)) has no files, and there would be nothing to go back to: repeat this when they are there "
-                + "(is it a mount that comes later?)")
+            "\(printable(directory)) has no files, so there would be nothing to go back to: repeat this when they are there (is it a mount point that is not mounted yet?)"
+        )
     }
 }

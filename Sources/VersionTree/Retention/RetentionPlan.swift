@@ -165,7 +165,7 @@ private struct Deciding {
             return "no version is current"
         }
         if name == lifecycle.current { return "it is current" }
-        if name == lifecycle.pending { return "it waits for the next start" }
+        if name == lifecycle.pending { return "it is pending until the next start" }
         if name == lifecycle.embedded { return "it was shipped with the app" }
         if lifecycle.protected.contains(name) { return "it is protected" }
         if name == lifecycle.wayBack { return "it is the way back while another is on trial" }
@@ -176,14 +176,14 @@ private struct Deciding {
             return "it is one of the last \(max(1, count)) good versions"
         }
         if let candidates = policy.candidates {
-            guard candidates.contains(name) else { return "nobody asks for its room" }
+            guard candidates.contains(name) else { return "its room is not needed" }
         } else if policy.keepsNewer {
             if isNewer, !version.isBad, let reason = novelty(of: version) { return reason }
         } else if let newness = newness(of: version, isWhole) {
             return newness
         }
         if let age = policy.minimumAge, now - version.createdAt < age {
-            return "it was registered \(Self.words(now - version.createdAt)) ago"
+            return "it was added \(Self.words(now - version.createdAt)) ago"
         }
         return nil
     }

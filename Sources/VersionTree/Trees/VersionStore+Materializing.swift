@@ -94,9 +94,8 @@ extension VersionStore {
         }
         return StoreError(
             .incompleteVersion,
-            "version \(name) lacks \(missing) object\(missing == 1 ? "" : "s"); "
-                + "castree missing \(name) lists what is missing; "
-                + "add or pull the version again")
+            "version \(name) is missing \(missing) object\(missing == 1 ? "" : "s") (castree missing \(name) lists them); add or pull the version again"
+        )
     }
 
     /// Builds a tree under a hidden name; the caller makes it durable and publishes it.

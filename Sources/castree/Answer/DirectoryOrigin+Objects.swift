@@ -16,7 +16,7 @@ extension DirectoryOrigin: ObjectFiles {
     package func missing(_ object: ObjectID) -> StoreError {
         StoreError(
             .missingObject,
-            "object \(object) is not in \(printable(path)); castree publish --verify puts it there again",
+            "object \(object) is not in \(printable(path)); castree publish --verify restores it",
             object: object)
     }
 }

@@ -15,7 +15,7 @@ extension Invocation {
         let served = try servedOrigin { bucket in
             guard let cache = try value("cache") else {
                 throw CommandError.usage(
-                    "--cache names a directory for what comes from \(bucket): files are fetched once, and sent from there"
+                    "give --cache a directory: files of \(bucket) are fetched once, and sent from there"
                 )
             }
             return try mirror(of: bucket, at: cache) { notices.tell($0) }

@@ -58,7 +58,7 @@ final class StandingOrigin: ObjectFiles {
                 defer { state.isGone = true }
                 return !state.isGone
             }
-            if isNews { notice("\(error.message); until there is one again, nothing is served") }
+            if isNews { notice("\(error.message); nothing is served until there is one again") }
             throw error
         }
     }
@@ -70,9 +70,10 @@ final class StandingOrigin: ObjectFiles {
             return (before, state)
         }
         if !after.root.isSameFile(as: before.root) {
-            notice("another origin is now at \(printable(path)), and is served from now on")
+            notice(
+                "there is another origin at \(printable(path)) now, and it is served from now on")
         } else if before.isGone, !after.isGone {
-            notice("the origin at \(printable(path)) is there again")
+            notice("the origin at \(printable(path)) is back")
         }
     }
 

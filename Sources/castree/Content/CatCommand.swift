@@ -7,9 +7,9 @@ extension Command {
     static let cat = Command(
         "cat", summary: "prints the bytes of a file or an object",
         discussion: """
-            Verifies every byte. If the object is damaged, the command says so and fails, \
-            but by then the bytes are printed. Of an address the first digits are enough, at \
-            least four, where no other object's address begins with them.
+            Every byte is verified. If the object is damaged, the command fails and says so, but \
+            it has printed the bytes by then. An address may be shortened to its first digits, \
+            four or more, if they are unambiguous.
 
                 castree cat 42:index.html
                 castree cat 42:img/logo.png > logo.png

@@ -5,18 +5,18 @@ import VersionTree
 
 extension Command {
     static let checkout = Command(
-        "checkout", summary: "builds a version's tree elsewhere",
+        "checkout", summary: "builds a version's tree in another directory",
         discussion: """
-            TARGET must not exist yet; it appears in one step, complete.
+            TARGET must not exist. It appears complete, in one step.
 
-            With --mode link, its files are the store's own: they take no space and are read-only. \
-            Never write to them. For a tree to write to, use reflink (copy-on-write if the file \
-            system can, else a copy) or copy. Without --mode, root in another user's store gets \
-            reflink: what is linked, the store's owner can change.
+            With --mode link, the files are the store's own: they take no space and are read-only. \
+            Never write to them. For a writable tree use reflink (copy-on-write if the file system \
+            supports it, otherwise a copy) or copy. The default is link, but reflink for root in \
+            another user's store, because the store's owner could change linked files.
 
-            Only what is copied, or was changed by another program, is read and compared with its \
-            address: a damaged object ends the command. Other linked and cloned files are as sound \
-            as the store (castree fsck).
+            Files that are copied, or that another program has touched, are read and compared with \
+            their addresses, and a damaged object ends the command. Other linked and cloned files \
+            are as sound as the store (castree fsck).
 
                 castree checkout 42 /srv/www --mode reflink
             """,
@@ -24,7 +24,7 @@ extension Command {
         options: [
             .choice(
                 "mode", of: LinkMode.allCases.map(\.rawValue),
-                "how to make the files; link if not given, reflink for root in another user's store"
+                "how to create the files; link by default, reflink for root in another user's store"
             )
         ]
     ) { invocation in

@@ -10,20 +10,19 @@ import VersionTree
 
 extension Command {
     static let channels = Command(
-        "channels", summary: "lists the channels of an origin and what each offers",
+        "channels", summary: "lists an origin's channels and the releases they offer",
         discussion: """
             URL is an origin made by castree publish: a web server's URL, a directory, \
             s3://BUCKET/PREFIX, or the URL of one channel's pointer. A device takes the newest \
-            release that is for it. The command needs no store. It reads the pointers, and the \
-            deliveries that they name: what packs lead to a release, and what each would cost \
-            a device: a request for the pointer, one for the delivery and one for the pack. \
-            Of a release that is rolled out to a share of the devices it says whether the device \
-            --device ID is among them, else the one whose store is here; a store draws its \
-            device's name when it first pulls such a release. Of a bucket it shows what the log says, if the log may be read, else the pointers \
-            that devices see.
+            release that is meant for it. For each release the command lists the packs that lead \
+            to it and what each would cost a device, including the requests for the pointer, the \
+            delivery and the pack. For a staged roll-out it says whether it includes the device \
+            that --device names, or else the one of the store here; a store chooses its device id \
+            when it first pulls such a release. No store is needed. For a bucket it shows what the \
+            log says if you may read the log, otherwise the pointers that devices see.
 
-            Whoever can write to the origin can write there that a key has signed. Only of the keys \
-            that --trust names it says whether they have.
+            Anybody who can write to the origin can claim that a key has signed. Signatures are \
+            verified only for the keys that --trust names.
 
                 castree channels https://example.org/app
                 castree channels https://example.org/app --trust release.pub
@@ -38,11 +37,11 @@ extension Command {
         options: [
             .text(
                 "trust", placeholder: "FILE",
-                "say of this public key whether it has signed; repeatable", repeats: true,
+                "verify the signatures of this public key; repeatable", repeats: true,
                 completion: .files),
             .text(
                 "device", placeholder: "ID",
-                "say whether roll-outs reach this device [else the one of the store here]"),
+                "say whether roll-outs include this device [else the one of the store here]"),
         ] + Option.reaching
     ) { try $0.channels() }
 }
@@ -118,8 +117,8 @@ extension Invocation {
             if device == nil, pointers.contains(where: { $0.releases.contains(where: \.isPartial) })
             {
                 output.print(
-                    "A roll-out reaches devices by their names, which stores draw when they first pull one: "
-                        + "--device ID says it of that name.")
+                    "Roll-outs choose devices by id, which a store draws at its first pull of one. "
+                        + "--device ID tells whether a device is included.")
             }
             for pointer in pointers {
                 let channel = pointers.count > 1 ? "\(pointer.channel): " : ""

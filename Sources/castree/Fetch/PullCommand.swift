@@ -188,10 +188,10 @@ extension Invocation {
     ) throws -> ExitStatus {
         let remedy =
             report.damagedBases.isEmpty
-            ? "castree publish --verify mends an origin"
-            : "castree fsck --from URL mends the store"
+            ? "castree publish --verify repairs an origin"
+            : "castree fsck --from URL repairs the store"
         for reason in report.fallbacks {
-            note("\(reason); what it was to bring came another way (\(remedy))")
+            note("\(reason); its content came another way (\(remedy))")
         }
         for path in report.skipped { note("the origin does not have \(path), which is optional") }
         let waits = isMandatory && lifecycle.pending == report.version

@@ -7,9 +7,9 @@ extension Command {
     static let activate = Command(
         "activate", summary: "makes a version current, in one step",
         discussion: """
-            Programs that read the current version see either the old one or the new one, whole. \
-            With --at-next-boot the version is pending until the app starts again (castree boot); \
-            without, no older version stays pending.
+            Programs that read the current version see either the old one or the new one, never a \
+            mixture. With --at-next-boot the version is pending until the app next starts (castree \
+            boot). Without it, an older pending version is dropped.
 
                 castree activate 42
                 castree activate 42 --at-next-boot
@@ -33,7 +33,7 @@ extension Command {
         let waited = try versions.lifecycle().pending
         let previous = try versions.activate(name)
         if let waited, waited != name, try versions.lifecycle().pending == nil {
-            invocation.note("version \(waited), which is older, waits no longer")
+            invocation.note("version \(waited), which is older, is no longer pending")
         }
         return try invocation.report(sentence(onSwitchTo: name, from: previous)) { writer in
             writer.member("current", name)

@@ -10,16 +10,17 @@ extension Command {
         "boot", summary: "counts a start of the app and says which version to start",
         discussion: """
             Run it when the app starts, before it shows anything of a version. It records the \
-            start durably and switches to a pending version. If the version that was started last \
-            was never confirmed, it rolls back; the next boot tries that version again, unless a \
-            newer one is pending. After --strikes failed starts a version is banned until castree \
-            forgive. A start that a reboot ended does not count, unless it is the third in a row. \
-            Content that is known good under another name needs no trial.
+            start durably and switches to the pending version, if there is one. If the last \
+            started version was never confirmed, boot rolls back; the next boot tries that version \
+            again unless a newer one is pending. After --strikes failed starts a version is banned \
+            until 'castree forgive'. A start that a reboot ended does not count, unless it is the \
+            third in a row. Content that is known good under another name needs no trial.
 
-            A mandatory release that waits is started even if nobody has confirmed what is current, \
-            which is then neither good nor bad.
+            A pending mandatory release is started even if the current version is unconfirmed; \
+            that one then counts neither as good nor as failed.
 
-            If a running server watches the start, the server judges it; boot then prints its token.
+            If a running server watches the start, the server judges it, and boot prints the \
+            server's token.
 
                 castree boot --json
                 castree confirm 42 --token TOKEN
@@ -41,11 +42,11 @@ extension Command {
     }
 
     static let confirm = Command(
-        "confirm", summary: "says that the version that was started works",
+        "confirm", summary: "marks the started version as working",
         discussion: """
-            Run it once the app works: the version becomes known good, and the next boot does not \
-            roll it back. VERSION and TOKEN must be those that castree boot printed, so that a \
-            late confirmation never vouches for another version. Confirming twice changes nothing.
+            Run it once the app works. The version becomes known good, and the next boot does not \
+            roll it back. VERSION and TOKEN must be those that castree boot printed, so a late \
+            confirmation never counts for another version. Confirming twice changes nothing.
 
                 castree confirm 42 --token 0f9c2b7a
             """,
@@ -79,7 +80,7 @@ extension Invocation {
             }
             diagnostics.warn(
                 code: error.code.description,
-                "version \(boot.version), which current shows, starts, and the start counts for nothing: \(error.message)"
+                "version \(boot.version), the current one, starts, but the start is not counted: \(error.message)"
             )
             return (boot, false)
         }
@@ -99,7 +100,7 @@ extension Invocation {
                     ? "it is banned (castree forgive lifts the ban)"
                     : boot.isWaiting
                         ? "the next boot tries it again"
-                        : "no boot tries it again (castree activate does)"
+                        : "no boot tries it again (use castree activate)"
                 output.print(
                     "Rolled back from version \(from): \(boot.reason ?? "it failed"); \(fate).")
             }

@@ -6,11 +6,12 @@ import VersionTree
 
 extension Command {
     static let lifecycle = Command(
-        "lifecycle", summary: "shows which versions are current, pending, known good, bad",
+        "lifecycle", summary: "shows which versions are current, pending, known good or banned",
         discussion: """
-            The line 'boot' is a start of the app that is not confirmed yet (castree confirm). 'on \
-            trial' counts unconfirmed starts; 'way back' is what castree rollback goes to. 'watched \
-            by' is the process that has a start confirmed or left; no other starts any meanwhile.
+            'boot' is a start of the app that is not confirmed yet (castree confirm). 'on trial' \
+            counts unconfirmed starts. 'way back' is the version that castree rollback would show. \
+            'watched by' is the process that judges the current start; until it has, no other \
+            process starts a version.
 
                 castree lifecycle
             """

@@ -7,9 +7,9 @@ extension Command {
     static let protect = Command(
         "protect", summary: "keeps a version from being retired",
         discussion: """
-            Until 'castree unprotect', no policy retires the version, neither 'gc --keep' nor an \
-            app that cleans up after itself, and 'castree retire' refuses to. 'castree serve \
-            --shell VERSION' protects its version without being asked.
+            Until 'castree unprotect', neither 'gc --keep' nor an app's own clean-up retires the \
+            version, and 'castree retire' refuses to. 'castree serve --shell VERSION' protects its \
+            version automatically.
 
                 castree protect www
             """,
@@ -26,9 +26,9 @@ extension Command {
     }
 
     static let unprotect = Command(
-        "unprotect", summary: "lets a protected version be retired again",
+        "unprotect", summary: "removes the protection of a version",
         discussion: """
-            Takes the protection back, and retires nothing.
+            Removes the protection, and retires nothing.
 
                 castree unprotect www && castree retire www
             """,

@@ -5,18 +5,18 @@ import VersionTree
 
 extension Command {
     static let rollback = Command(
-        "rollback", summary: "goes back to the newest known good version",
+        "rollback", summary: "rolls back to the newest known good version",
         discussion: """
             Use it when the current version turns out to be broken. The newest known good version \
-            becomes current, else the one before the version on trial, else the embedded one. The \
-            broken version is banned by its content: it is not activated again until castree \
-            forgive. Of --reason the first 1,000 bytes are kept.
+            becomes current, or else the one before the version on trial, or else the embedded \
+            one. The content of the broken version is banned: no version with it is activated \
+            until 'castree forgive'. The first 1,000 bytes of --reason are kept.
 
                 castree rollback --reason "white page on iPad"
             """,
         options: [
             .text(
-                "reason", placeholder: "TEXT", "why; castree lifecycle shows it",
+                "reason", placeholder: "TEXT", "the reason, which castree lifecycle shows",
                 fallback: "rolled back by request")
         ]
     ) { invocation in
@@ -33,8 +33,8 @@ extension Command {
     static let forgive = Command(
         "forgive", summary: "lifts the ban of a version",
         discussion: """
-            A version that was rolled back is banned. Forgive it to activate it again; its failed \
-            starts no longer count.
+            A version that failed is banned. Forgive it to activate it again; its failed starts no \
+            longer count.
 
                 castree forgive 42 && castree activate 42
             """,

@@ -82,7 +82,7 @@ struct CredentialSearch {
             var bytes = try fileSystem.contents(here, file, limit: Self.byteCountMax)
             if bytes.last == 10 { bytes.removeLast() }
             guard let text = String(validating: bytes, as: UTF8.self) else {
-                throw StoreError(.io, "\(printable(file)) is no text")
+                throw StoreError(.io, "\(printable(file)) is not a text file")
             }
             return text
         } catch {

@@ -8,23 +8,24 @@ extension Option {
     static let clientSigners: [Option] = [
         .text(
             "client-key", placeholder: "SYSTEM=FILE",
-            "sign what that system's clients are offered by the RSA key in this file; repeatable",
+            "sign that system's offers with the RSA key in this file; repeatable",
             repeats: true, completion: .files),
         .text(
             "client-sign-command", placeholder: "SYSTEM=COMMAND",
-            "sign it by this command: it gets the bytes on standard input and prints their signature in base64; repeatable",
+            "sign them with this command, which reads the bytes on standard input and prints their "
+                + "signature in base64; repeatable",
             repeats: true),
     ]
 
     static let toldSystems = Option.text(
         "for", placeholder: "SYSTEMS",
-        "offer it only to the clients of these systems, with commas between [else to those of all that are enabled]",
+        "of the enabled systems, offer it only to these, separated by commas [else to all]",
         completion: .words { _ in ClientSystem.allCases.map(\.rawValue) })
 
     static let telling =
         clientSigners + [
             toldSystems,
-            .flag("strict", "offer it to nobody if a system that is enabled cannot be offered it"),
+            .flag("strict", "publish nothing if an enabled system cannot be offered it"),
         ]
 }
 
@@ -65,7 +66,7 @@ extension Invocation {
             throw .usage("the clients of \(system.rawValue) check no signatures")
         }
         guard telling.signers[system] == nil else {
-            throw .usage("\(system.rawValue) has two keys; its clients know one")
+            throw .usage("two keys are given for \(system.rawValue), whose clients know only one")
         }
         telling.signers[system] = signer
     }
@@ -83,7 +84,7 @@ extension Invocation {
     func clientSystem(_ name: String) throws(CommandError) -> ClientSystem {
         guard let system = ClientSystem(rawValue: name) else {
             let known = ClientSystem.allCases.sorted().map(\.rawValue).joined(separator: ", ")
-            throw .usage("'\(name)' is no system that castree knows: \(known)")
+            throw .usage("castree does not know the system '\(name)': it knows \(known)")
         }
         return system
     }

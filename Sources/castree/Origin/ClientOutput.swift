@@ -38,7 +38,7 @@ extension ClientStatus {
                 "  channel \(channel.name): \(channel.isThere ? told : "there is none of that name yet")"
             )
             for (release, offer) in channel.live {
-                let name = release.version?.name.description ?? "what was shipped with the app"
+                let name = release.version?.name.description ?? "the embedded version"
                 let ids = offer.map { $0.sentence } ?? "not offered to these clients"
                 output.print("    \(name): \(ids)")
             }

@@ -62,7 +62,7 @@ struct SigningProgram: ClientSigner {
         case .interrupted:
             throw StoreError(
                 .interrupted,
-                "interrupted while the \(name) ran; repeating the command goes on")
+                "interrupted while the \(name) ran; repeat the command to continue")
         }
         let digits = output.filter { ![UInt8(ascii: "\n"), 13, 32].contains($0) }
         guard let signature = Base64.bytes(String(decoding: digits, as: UTF8.self)) else {
@@ -78,7 +78,7 @@ struct SigningProgram: ClientSigner {
     private func failure(_ problem: String) -> StoreError {
         StoreError(
             .signingFailed,
-            "nothing is signed: the \(name) \(problem); it gets the bytes to be signed on "
-                + "standard input and prints their \(kind) in base64")
+            "nothing is signed: the \(name) \(problem); it must read the bytes from standard input and print their \(kind) in base64"
+        )
     }
 }

@@ -8,30 +8,32 @@ import StrictJSON
 extension Command {
     static let originEnable = Command(
         "origin enable",
-        summary: "lets the clients of another system update from an origin",
+        summary: "lets another system's clients update from an origin",
         discussion: """
-            Clients of CodePush, Expo, hot-updater, Capgo, chcp and Meteor that are in the field \
-            already can update from the origin, unchanged. This says for which system, where they \
-            find the server, and which channel they get. From then on publish and withdraw write what \
-            they are told; castree origin serve answers them. What the channels offer already is \
-            told at once.
+            Existing clients of CodePush, Expo, hot-updater, Capgo, chcp and Meteor can update \
+            from the origin, unchanged. This command names the system, where its clients find the \
+            server, and which channel they get. It offers them the current releases at once; from \
+            then on publish and withdraw change what they are offered. castree origin serve \
+            answers the clients.
 
                 castree origin enable /srv/www/updates codepush --base-url https://u.example.org \
-            --deployment KEY=stable
+                --deployment KEY=stable
                 castree origin enable /srv/www/updates expo --base-url https://u.example.org
-                castree origin enable /srv/www/updates hot-updater --base-url https://u.example.org \
-            --deployment ios/production=ios --deployment android/production=android
+                castree origin enable /srv/www/updates hot-updater --base-url \
+                https://u.example.org --deployment ios/production=ios --deployment \
+                android/production=android
 
-            NAME is what clients say: CodePush, a deployment key; hot-updater, platform/channel; \
-            Capgo, app_id or app_id/channel; Expo, the value of expo-channel-name, empty for those that \
-            send none; chcp and Meteor, the name in the URL. Given again, the command changes only what \
-            is named; NAME= takes a deployment away. Where no deployment was ever named, stable is for \
-            Expo's clients that send no channel, and for the name stable of chcp and Meteor. --disable ends the system; what its clients were \
-            told is kept, for the day it is enabled again.
+            NAME is the name that clients send: CodePush, a deployment key; hot-updater, \
+            platform/channel; Capgo, app_id or app_id/channel; Expo, the value of \
+            expo-channel-name, empty for clients that send none; chcp and Meteor, the name in the \
+            URL. Repeating the command changes only the options that you give; NAME= removes a \
+            deployment. Until you name a deployment, Expo's clients that send no channel get the \
+            channel stable, and so do clients of chcp and Meteor under the name stable. --disable \
+            stops the system, but keeps its clients' history in case you enable it again.
 
-            Each object is compressed once, for all systems (deflated/). From then on an older castree \
-            refuses to publish there. For an origin in a bucket this is done in the store, which \
-            fetches the objects that it lacks.
+            Each object is compressed once for all systems (deflated/). From then on, older \
+            versions of castree refuse to publish there. For an origin in a bucket, the \
+            compression happens in the store, which fetches the objects it does not have.
             """,
         arguments: [
             .originDirectory,
@@ -43,29 +45,31 @@ extension Command {
         options: [
             .text(
                 "base-url", placeholder: "URL",
-                "where clients find the server: all URLs that they are told begin with it"),
+                "the server's address for clients, with which all URLs in answers begin"),
             .text(
                 "deployment", placeholder: "NAME=CHANNEL",
-                "clients that say NAME get this channel; repeatable", repeats: true),
+                "give this channel to clients that send NAME; repeatable", repeats: true),
             .choice(
                 "folder", of: ClientConfiguration.folders,
-                "the folder in which CodePush's clients keep a release: CodePush (React Native), www (Cordova)"
+                "the folder in which CodePush's clients keep a release: CodePush (React Native) or "
+                    + "www (Cordova)"
             ),
             .integer(
                 "history", in: ClientConfiguration.historyCounts,
-                "remember so many offers of each channel [else 200]"),
-            .flag("disable", "tell its clients nothing more"),
+                "remember this many offers of each channel [else 200]"),
+            .flag("disable", "stop offering releases to its clients"),
             .noWait, .withoutSync,
         ] + Option.clientSigners + Option.signing + Option.bucket
     ) { try $0.enableClients() }.reportingAbsence
 
     static let originStatus = Command(
         "origin status",
-        summary: "shows what an origin tells the clients of other systems",
+        summary: "shows what an origin offers to other systems' clients",
         discussion: """
-            Shows the systems that are enabled, which channels their clients get, and by which ids \
-            they know what is offered. What is damaged is said, and then the exit status is 1: the \
-            clients of that system, or of that channel, get no answers until it is mended.
+            Shows the enabled systems, the channels that their clients get, and the ids under \
+            which they know each release. If something is damaged, the command says so and ends \
+            with status 1: the clients of that system or channel get no answers until it is \
+            repaired.
 
                 castree origin status /srv/www/updates
             """,
@@ -93,8 +97,8 @@ extension Invocation {
             return try reportClients(
                 ClientStatus.all(in: publisher.clients()), changed: wasEnabled,
                 wasEnabled
-                    ? "The clients of \(system.rawValue) are told nothing more."
-                    : "The clients of \(system.rawValue) were told nothing."
+                    ? "Clients of \(system.rawValue) are offered nothing any more."
+                    : "Clients of \(system.rawValue) were offered nothing."
             ) { publisher.figures.writeMembers(to: &$0) }
         }
         if let isDamaged, try value("base-url") == nil { throw isDamaged }
@@ -119,8 +123,8 @@ extension Invocation {
         for file in try clients.staleFiles(channels) {
             let problem = StoreError(
                 .badClients,
-                "\(file.path) is not what the log says; the next castree publish or castree withdraw writes it again, "
-                    + "and so does castree fsck --repair")
+                "\(file.path) differs from the log; the next castree publish or castree withdraw rewrites it, and so does castree fsck --repair"
+            )
             for place in statuses.indices {
                 let status = statuses[place]
                 let reads =
@@ -192,7 +196,7 @@ extension Invocation {
             for channel in Set(statuses.flatMap(\.channels).filter(\.live.isEmpty).map(\.name))
                 .sorted()
             {
-                note("channel \(channel) of \(origin) offers nothing so far")
+                note("channel \(channel) of \(origin) offers nothing yet")
             }
         }
         return try report { writer in
@@ -205,7 +209,8 @@ extension Invocation {
         } text: { output in
             if let sentence { output.print("\(sentence)") }
             if statuses.isEmpty {
-                output.print("The clients of no other system are told anything by \(origin).")
+                output.print(
+                    "\(origin) serves no clients of other systems (castree origin enable).")
             }
             for status in statuses { status.print(to: output) }
         }

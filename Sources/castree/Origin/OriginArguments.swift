@@ -105,7 +105,7 @@ extension Invocation {
         diagnostics.warn(
             code: "pointerBehind",
             "entry \(commit.entry) is written, but the pointer of channel \(commit.pointer.channel) could not be: "
-                + "devices see the release before it until the next command on it, or a prune (\(problem.message))"
+                + "devices see the previous release until the next command or prune there (\(problem.message))"
         )
     }
 
@@ -136,7 +136,9 @@ extension Command {
 extension Option {
     static let bucket: [Option] =
         reachingBucket + [
-            .integer("jobs", in: 1...128, "so many requests to a bucket at once", fallback: 16)
+            .integer(
+                "jobs", in: 1...128, "send at most this many requests to a bucket at once",
+                fallback: 16)
         ]
 
     static func onlyForBuckets(_ command: Command) -> [Option] {
@@ -155,7 +157,7 @@ extension Invocation {
             OriginLayout.isInsideOrigin(bucket.prefix)
         {
             throw CommandError.usage(
-                "\(bucket) would be part of an origin above it, whose prunes would delete its files; choose another "
+                "\(bucket) is inside another origin, whose prunes would delete its files; choose another "
                     + "prefix")
         }
         return reference

@@ -38,8 +38,8 @@ extension Invocation {
             listing.finish()
             guard directory == nil else { return }
             note(
-                "reading \(counted(count, "file")), \(sizes.text(byteCount)): as many requests, and what the "
-                    + "store's owner pays for traffic")
+                "reading \(counted(count, "file")), \(sizes.text(byteCount)): one request each, plus traffic"
+            )
         }
         options.progress = { bar.report($0, of: $1) }
         let repair = try repair()
@@ -188,14 +188,14 @@ extension Invocation {
             guard areMendable else { return }
             output.print(
                 isRepairing
-                    ? "The rest needs a person, or another --store or --from that has the files."
+                    ? "The rest needs a decision, or a --store or --from that has the files."
                     : "'castree fsck \(text) --repair' repairs what can be repaired without guessing."
             )
             guard isRepairing else { return }
             let left = report.findings.filter { !$0.isRepaired }
             if left.contains(where: \.isOfPacks) {
                 output.print(
-                    "Packs and deliveries: 'castree pack VERSION \(text) --verify' makes them again; devices do without them."
+                    "Packs and deliveries: 'castree pack VERSION \(text) --verify' makes them again. Devices do not need them."
                 )
             }
             guard left.contains(where: \.isForClients) else { return }

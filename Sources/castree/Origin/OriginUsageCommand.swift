@@ -82,10 +82,13 @@ extension OriginUsage {
     /// The files in generations (`epoch`), by what needs them.
     private var parts: [(name: String, figures: FileFigures, meaning: String)] {
         [
-            ("offered", offered, "what releases on offer have"),
-            ("grace", inGrace, "what devices may still be fetching"),
-            ("waiting", waiting, "what no release has; a later prune deletes it"),
-            ("garbage", garbage.values.reduce(self[.scratch], +), "what the next prune deletes"),
+            ("offered", offered, "files of offered releases"),
+            ("grace", inGrace, "files that devices may still be fetching"),
+            ("waiting", waiting, "files of no release; a later prune deletes them"),
+            (
+                "garbage", garbage.values.reduce(self[.scratch], +),
+                "files that the next prune deletes"
+            ),
         ]
     }
 

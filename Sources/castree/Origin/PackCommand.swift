@@ -7,28 +7,28 @@ import Synchronization
 
 extension Command {
     static let pack = Command(
-        "pack", summary: "makes the packs of a version that an origin offers",
+        "pack", summary: "makes the packs of a published version",
         discussion: """
-            A pack holds many files in one, compressed: everything for a first download, or what \
-            an older content lacks, with only the differences inside the files. castree publish \
-            makes them before it offers a version. This command makes the packs of a version that \
-            is offered already, because it was published with --no-packs, or there was no room; \
-            the version keeps its place. Packs that it has stay as they are, at whatever level; \
-            only what lacks is made, and with --verify what is damaged.
+            A pack holds many files in one, compressed: everything for a first download, or only \
+            what changed since an older version, even inside files. castree publish makes packs \
+            before it offers a version. This command makes them later, for a version that was \
+            published with --no-packs or when there was no room. The version keeps its place in \
+            the channel. Existing packs stay as they are, whatever their level. Only missing ones \
+            are made; with --verify damaged ones are replaced.
 
                 castree publish 42 /srv/www/updates --no-packs
                 castree pack 42 /srv/www/updates
                 castree pack 42 /srv/www/updates --pack-base 40
                 castree pack 42 s3://updates/app --fetch-bases
 
-            Packs for a bucket are made in the store, in its directory packing/. It keeps what was \
-            compressed, for the next release; you can delete it at any time.
+            Packs for a bucket are made in the store's directory packing/. It keeps compressed \
+            content for the next release; you can delete it at any time.
             """,
         arguments: [.version, .originDirectory],
         options: [.channel] + Option.packing + [
             .flag(
                 "verify",
-                "read the packs that the version has (in a bucket, only their sizes), and make again what is wrong"
+                "read the version's packs (in a bucket, only their sizes), and replace damaged ones"
             ),
             .flag("dry-run", "print what would be packed, and make nothing"),
             .noWait, .withoutSync,
@@ -40,19 +40,20 @@ extension Option {
     static let packing: [Option] = [
         .integer(
             "level", in: 1...19,
-            "compress this much: 3 takes a twentieth of the time for a third more bytes",
+            "the compression level: 3 takes a twentieth of the time for a third more bytes",
             fallback: 19),
         .integer(
             "packs-from", in: 0...60,
-            "make a pack from each of this many contents that the channel offered last", fallback: 4
+            "make packs from this many of the channel's last contents", fallback: 4
         ),
         .text(
             "pack-base", placeholder: "VERSION",
-            "make a pack from this version of the store, too: what an app was shipped with; repeatable",
+            "also make a pack from this version of the store, such as the one an app was shipped "
+                + "with; repeatable",
             repeats: true, completion: .versions()),
         .flag(
             "fetch-bases",
-            "fetch from a bucket what the store lacks of those contents; without it they get no pack"
+            "fetch those contents from the bucket if the store does not have them; otherwise they get no pack"
         ),
     ]
 }
@@ -185,7 +186,7 @@ extension PackReport {
     ) {
         if isWithdrawn {
             return output.print(
-                "Version \(version) has no packs: channel \(channel) offers it no more.")
+                "Version \(version) has no packs: channel \(channel) no longer offers it.")
         }
         for pack in packs {
             let lacking = pack.version.map { "what version \($0) lacks" } ?? "what a base lacks"

@@ -6,13 +6,13 @@ import StrictJSON
 
 extension Command {
     static let prune = Command(
-        "prune", summary: "deletes from an origin what its channels no longer need",
+        "prune", summary: "deletes files that an origin's channels no longer need",
         discussion: """
             Keeps the newest releases of every channel, and older ones that some devices still get \
             because of roll-outs and requirements. A release that no channel lists any more stays \
-            for a grace period, which begins with the first prune that finds it so: clients may \
-            still be downloading it. Run it after publishing, or from cron. A signed channel keeps \
-            all its releases unless --sign-key signs the shorter list: cron needs no key.
+            for a grace period, because clients may still be downloading it. The period begins \
+            with the first prune that finds it unlisted. Run prune after publishing, or from cron. \
+            Without --sign-key a signed channel keeps all its releases, so cron needs no key.
 
                 castree prune /srv/www/updates --keep 5
                 castree prune /srv/www/updates --grace 7d --dry-run
@@ -21,10 +21,10 @@ extension Command {
         options: [
             .integer(
                 "keep", in: 1...ChannelPointer.releaseCountMax,
-                "keep this many releases of every channel", fallback: 10),
+                "keep this many releases of each channel", fallback: 10),
             .text(
                 "grace", placeholder: "TIME",
-                "keep what no channel lists for this long: 90s, 30m, 24h, 7d", fallback: "24h"),
+                "keep unlisted releases this long: 90s, 30m, 24h, 7d", fallback: "24h"),
             .flag("dry-run", "print what would be deleted, and delete nothing"),
             .noWait, .withoutSync,
         ] + Option.signing + Option.bucket
@@ -87,19 +87,19 @@ extension Invocation {
             }
             if done.unknownCount > 0 {
                 output.print(
-                    "\(counted(done.unknownCount, "file")) may be there still: the store did not answer. "
-                        + "The next prune tries again.")
+                    "\(counted(done.unknownCount, "file")) may still be there: the store did not answer. The next prune tries again."
+                )
             }
             if done.uploadCount > 0 {
                 let uploads = counted(done.uploadCount, "upload")
                 output.print(
-                    "\(uploads) in parts, begun more than a week ago and never ended, "
+                    "\(uploads) in parts, begun more than a week ago and never completed, "
                         + (isDryRun ? "would be ended." : "ended."))
             }
             if done.waiting.count > 0 {
                 output.print(
-                    "\(counted(done.waiting.count, "file")) that no release has, "
-                        + "\(sizes.text(done.waiting.byteCount)), wait for a later prune.")
+                    "\(counted(done.waiting.count, "file")) of no release, \(sizes.text(done.waiting.byteCount)), stay until a later prune."
+                )
             }
         }
     }

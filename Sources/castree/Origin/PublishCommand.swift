@@ -10,63 +10,66 @@ extension Command {
     static let publish = Command(
         "publish", summary: "writes a version to an origin: a directory, or an S3 bucket",
         discussion: """
-            Copies what the origin does not have yet, then offers the version first in a channel. \
-            Clients see the previous release or this one, never a mixture. Any web server can \
-            serve the directory, and you can copy it to any CDN (objects, packs and manifests first, \
-            then deliveries, channels last). If the command is interrupted or killed, repeat it; publishing the \
-            same version twice writes nothing. Any number may publish at once.
+            Copies content that the origin does not have, then offers the version at the head of a \
+            channel. Clients see the previous release or this one, never a mixture. Any web server \
+            can serve the directory, and you can copy it to any CDN (objects, packs and manifests \
+            first, then deliveries, channels last). If the command is interrupted or killed, \
+            repeat it. Publishing the same version twice writes nothing. Any number of publishers \
+            can work at once.
 
                 castree publish 42 /srv/www/updates
                 castree publish 42 /srv/www/updates --rollout 5 --channel beta
                 castree publish 42 /srv/www/updates --require minimumAppVersion=3.1
 
-            First it makes packs: one of everything, and one from each of the contents that \
-            the channel offered last, so that a device downloads only what has changed inside the \
-            files, in one request. Packs only save, and devices can do without: where there is no \
-            room for them, the version is offered all the same. Where seconds count, --packs-later \
-            offers the version first. castree pack makes packs of a version that was published \
-            without. A version that is published again keeps its packs, and gets those that lack.
+            First it makes packs: one of everything, and one from each of the channel's last \
+            contents, so that a device downloads only what changed inside files, in one request. \
+            Packs save bytes, but devices do not need them: if there is no room, the version is \
+            offered without. If seconds count, --packs-later offers the version first. castree \
+            pack makes the packs of a version that was published without them. Publishing a \
+            version again keeps its packs and adds missing ones.
 
                 castree publish 42 /srv/www/updates --pack-base 40
                 castree publish 42 /srv/www/updates --packs-later
 
-            An origin in a bucket, s3://BUCKET/PREFIX, takes any number of publishers at once, on any \
-            machines; devices read it with plain GETs. Keys and endpoint are found as AWS's \
-            tools find them. Its packs are made in the store's directory packing/, from contents \
-            that the store has; --fetch-bases fetches what lacks. --verify asks for the size of every file of the \
-            origin that the release relies on, and sends again what is missing or cut.
+            An origin in a bucket, s3://BUCKET/PREFIX, accepts any number of publishers at once, \
+            on any machines. Devices read it with plain GETs. castree finds keys and endpoint as \
+            AWS's tools do. It makes the packs in the store's directory packing/, from contents \
+            that the store has; --fetch-bases fetches the others. --verify checks the size of \
+            every file that the release needs, and sends missing or truncated ones again.
 
                 castree publish 42 s3://updates/app --endpoint https://s3.example.org
 
-            To move an origin from one place to another, a directory or a bucket, copy it whole, and from \
-            then on publish only there. An interrupted copy goes on when it is repeated.
+            To move an origin to another directory or bucket, copy it whole, and from then on \
+            publish only there. If the copy is interrupted, repeat it; it continues.
 
                 castree publish --all-of /srv/www/updates s3://updates/app
                 castree publish --all-of s3://updates/app /srv/www/updates
 
-            Where pointers stand and their log is not, publish refuses to begin one. --take-over \
-            begins it with these pointers: those of a directory that another tool has copied into a \
-            bucket, or of an origin whose log is gone and cannot be restored (docs/buckets.md).
+            If a place has pointers but no log, publish refuses to begin one. --take-over begins \
+            it with these pointers, for a directory that another tool copied into a bucket, or for \
+            an origin whose log is lost and cannot be restored (docs/buckets.md).
 
-            With --sign-key the channel's pointer is signed, which names all the rest: devices that \
-            trust the key (castree trust add) obey nothing else. What is signed once stays so: who \
-            publishes without a key is refused. What the pointer is built upon must be signed by \
-            the same keys, or nobody knows what else would be signed; the first time, --adopt says \
-            that you have looked at it (docs/signing.md).
+            --sign-key signs the channel's pointer, which covers everything else. Devices that \
+            trust the key (castree trust add) obey nothing that it has not signed. Once a channel \
+            is signed, publishing to it without a key fails. Signing covers everything that the \
+            channel offers, so the existing pointer must be signed by the same keys; the first \
+            time, look at it (castree channels), then give --adopt (docs/signing.md).
 
                 castree key new release.key
                 castree publish 42 /srv/www/updates --sign-key release.key --adopt
 
-            Where castree origin enable has made the origin speak to the clients of other systems, \
-            each version is offered to them as well. What a system cannot express is said: --dry-run \
-            shows it before, with the files, ids and digests. --for names the systems that are told \
-            now; the others hear of it with the next command that does not leave them out. \
-            --strict refuses a version that one of them cannot be offered, where else a warning says so.
+            Each version is also offered to the clients of other systems that castree origin \
+            enable has enabled. castree warns about everything that a system cannot express; \
+            --dry-run shows it in advance, with the files, ids and digests. --for limits the \
+            command to some systems; the others follow with the next command that includes them. \
+            --strict refuses a version that one of the systems cannot be offered, instead of \
+            warning.
 
-                castree publish 42 /srv/www/updates --for codepush,expo --client-key expo=private-key.pem
+                castree publish 42 /srv/www/updates --for codepush,expo --client-key \
+                expo=private-key.pem
 
-            To widen a roll-out, publish the same version with a larger share; without --rollout \
-            every device may have it. A smaller share is refused where other systems are told. \
+            To widen a roll-out, publish the same version with a larger share, or without \
+            --rollout for every device. A smaller share is refused if other systems are enabled. \
             To go back, publish an older version again, or withdraw the bad one.
             """,
         arguments: [.publishedVersion, .originDirectory],
@@ -83,45 +86,47 @@ extension Option {
         .channel,
         .text(
             "rollout", placeholder: "PERCENT",
-            "offer it only to this share of the devices: 5, 0.5, 100"),
+            "offer it to this percentage of devices only: 5, 0.5, 100"),
         .text(
             "salt", placeholder: "TEXT",
             "choose those devices by this text [else the version's name]"),
         .text(
             "require", placeholder: "KIND=VALUE",
-            "offer it only to apps that meet this: compatibility=KEY, minimumAppVersion=3.1; repeatable",
+            "offer it only to apps that meet this requirement: compatibility=KEY, "
+                + "minimumAppVersion=3.1; repeatable",
             repeats: true, completion: .words { _ in Requirement.kinds.map { $0 + "=" } }),
         .text(
             "group", placeholder: "NAME",
-            "offer it only to devices in this group, as --require group=NAME; of several, one is enough",
+            "offer it only to devices in this group, or in one of several; the same as --require group=NAME",
             repeats: true),
-        .flag("mandatory", "an app must have this version before it goes on"),
+        .flag("mandatory", "require apps to install this version before they continue"),
     ]
 
     fileprivate static let publishing: [Option] = [
         .integer(
             "keep-packs", in: 1...ChannelPointer.releaseCountMax,
-            "let this many releases of the channel keep their packs", fallback: 2),
-        .flag("no-packs", "make no packs; a release that has some keeps them"),
+            "keep the packs of this many releases of the channel", fallback: 2),
+        .flag("no-packs", "make no packs; keep existing ones"),
         .flag("packs-later", "offer the version first, then make its packs"),
         .flag(
             "verify",
-            "read what the origin has already, also packs; replace what is wrong; in a directory, no older version is "
-                + "offered again"),
+            "read the origin's files, including packs, and replace damaged ones; in a directory, "
+                + "offer no older version again"),
         .flag(
-            "force", "begin an origin in a directory that has other things in it; not for buckets"),
+            "force", "begin an origin in a directory that is not empty; not for buckets"),
         .integer(
             "max-entries", in: 1...4_000_000,
-            "publish a version of this many files and directories, for devices that have the same option",
+            "allow a version of this many files and directories, for devices with the same option",
             fallback: DeviceLimits.entryCountDefault),
         .flag("dry-run", "print what would be written, and write nothing"),
         .text(
             "all-of", placeholder: "FROM",
-            "copy this origin whole, a directory or s3://BUCKET/PREFIX, to a place that has none; without VERSION",
+            "copy this whole origin, a directory or s3://BUCKET/PREFIX, to a place without one; "
+                + "give no VERSION",
             completion: .directories),
         .flag(
             "take-over",
-            "begin a log where pointers stand and none is: a directory was copied into a bucket, or the log is gone"
+            "begin a log from the existing pointers: a directory was copied into a bucket, or the log is lost"
         ),
         .noWait, .withoutSync,
     ]
@@ -257,8 +262,8 @@ extension Invocation {
     private func print(_ rollout: Rollout?, to output: Output) {
         guard let rollout, rollout.perMille < 1000 else { return }
         output.print(
-            "It reaches \(rollout.perMille) of 1,000 devices, chosen by the id that each store draws or --device names; "
-                + "older castree without --device gets only what is for all.")
+            "It reaches \(rollout.perMille) of 1,000 devices, chosen by their ids (--device, or drawn by the store). Older versions of castree without --device ignore it."
+        )
     }
 
     private func print(_ facts: PlannedFacts?, to output: Output) {

@@ -9,77 +9,83 @@ import StoreCommands
 
 extension Command {
     static let originServe = Command(
-        "origin serve", summary: "answers the clients of other systems from an origin",
+        "origin serve", summary: "serves an origin to other systems' clients",
         discussion: """
-            Clients of CodePush, Expo, hot-updater, Capgo, chcp and Meteor that are in the field \
-            already update from the origin, unchanged, if 'castree origin enable' has made it \
-            speak to them. castree's own devices do as well: the origin's files are served beside.
+            Existing clients of CodePush, Expo, hot-updater, Capgo, chcp and Meteor update from \
+            the origin, unchanged, once 'castree origin enable' has enabled their system. The \
+            origin's files are served, too, so castree's own devices can also use it.
 
                 castree origin enable /srv/www/updates codepush --base-url https://u.example.org \
-            --deployment KEY=stable
+                --deployment KEY=stable
                 castree origin serve /srv/www/updates
                 castree origin serve /srv/www/updates --listen 127.0.0.1:8090 --access-log -
 
             Prints one line when it is ready, and serves until SIGINT or SIGTERM; then it answers \
-            the requests in flight and ends. It needs no store and writes nothing. What is \
-            published, withdrawn or pruned counts from the next request on. A request gets the \
-            answer of before a change or that of after it, never a mixture.
+            the requests in flight and ends. It needs no store and writes nothing. Changes by \
+            publish, withdraw and prune take effect with the next request. A request sees the \
+            origin before or after a change, never a mixture.
 
-            Of an origin in a bucket, --cache names a directory for the files that are needed, each \
-            fetched once. It looks for changes every --refresh. Files that were used longest ago go \
-            when there are more than --cache-size, none while it is sent. If the bucket cannot be \
-            reached, what is there goes on being answered. One server uses a cache at a time.
+            For an origin in a bucket, --cache names a directory that keeps each needed file after \
+            it was fetched once. The server looks for changes every --refresh. Above --cache-size \
+            it deletes the least recently used files, but none that is being sent. If the bucket \
+            cannot be reached, it continues to answer from the cache. Only one server can use a \
+            cache at a time.
 
                 castree origin serve s3://updates/app --cache /var/cache/castree
 
-            It speaks plain http: put a web server with a certificate in front of it. All URLs in \
-            answers begin with what 'castree origin enable' was told, not with what a request \
-            says. The access log has no queries, for these name devices, and ends each line with \
-            the client's address: the web server's, unless --forwarded-by names that.
+            It speaks plain http; put a web server with a certificate in front of it. All URLs in \
+            answers begin with the base URL of 'castree origin enable', whatever the request says. \
+            The access log has no queries, because these identify devices. Each line ends with the \
+            client's address, which is the web server's unless --forwarded-by names that server.
 
-            With --trust only pointers count that the key has signed; if one does not, its \
-            channel's clients get 503, and standard error says why. A server that begins knows \
-            nothing but the keys: if these have changed, --trust-version says of which version they \
-            are (castree trust rotate names it), and no older pointer counts.
+            With --trust, only pointers that the key has signed count; clients of any other \
+            channel get 503, and standard error says why. The server remembers nothing between \
+            starts. If the keys have changed, give their version with --trust-version (castree \
+            trust rotate prints it), so that no older pointer counts.
             """,
         arguments: [.servedOrigin],
         options: [
             .text(
                 "listen", placeholder: "ADDRESS:PORT",
-                "listen there; [::1]:8090 for IPv6, port 0 for any that is free",
+                "listen on this address; [::1]:8090 for IPv6, port 0 for any free port",
                 fallback: "127.0.0.1:8090"),
             .baseURL, .servedTrust, .servedTrustVersion,
-            .integer("workers", in: 1...64, "threads that serve", fallback: 1),
+            .integer("workers", in: 1...64, "the number of serving threads", fallback: 1),
             .text(
                 "access-log", placeholder: "FILE",
-                "append a line for every request; - is standard error", completion: .files),
+                "append a line for each request to this file; - is standard error",
+                completion: .files),
             .text(
                 "forwarded-by", placeholder: "ADDRESS",
-                "believe X-Forwarded-For of this proxy, or block of them (10.0.0.0/8), to name the client; repeatable",
+                "take the client's address from X-Forwarded-For of this proxy or block of proxies "
+                    + "(10.0.0.0/8); repeatable",
                 repeats: true),
         ] + Option.mirroring, statuses: .served
     ) { try $0.serveOrigin() }.reportingAbsence
 
     static let originAnswer = Command(
-        "origin answer", summary: "prints what a client of another system would be answered",
+        "origin answer", summary: "prints the answer that another system's client would get",
         discussion: """
-            Asks the origin as a client would, with no server: for tests, and to see why a device \
-            gets what it gets. URL is a path with its query, or a whole URL.
+            Asks the origin as a client would, without a server: for tests, and to see why a \
+            device gets its answer. URL is a path with its query, or a whole URL.
 
-                castree origin answer /srv/www/updates GET '/v0.1/public/codepush/update_check?deployment_key=KEY&app_version=1.0.0'
+                castree origin answer /srv/www/updates GET \
+                '/v0.1/public/codepush/update_check?deployment_key=KEY&app_version=1.0.0'
                 castree origin answer ./origin GET /for/expo/manifest --header 'expo-platform: ios'
-                castree origin answer ./origin GET https://u.example.org/for/codepush/archives/C.zip --output release.zip
+                castree origin answer ./origin GET \
+                https://u.example.org/for/codepush/archives/C.zip --output release.zip
 
-            With --request, a file has all of it, as it goes over the wire: request line, fields, \
-            an empty line, body. The exit status is 0 whatever the answer's status is. With --output, \
-            an error is written to no file and is the command's failure; a file is replaced in one step.
+            With --request, a file holds the whole request as it goes over the wire: request line, \
+            fields, an empty line, body. The exit status is 0 whatever the answer's status. With \
+            --output, the file is replaced in one step, and only by a successful answer; any other \
+            makes the command fail.
 
-            An origin in a bucket is asked for what the answer needs; with --cache it is kept there \
-            for the next time.
+            From an origin in a bucket, only the files that the answer needs are fetched. --cache \
+            keeps them for the next time.
             """,
         arguments: [
             .servedOrigin, Argument("METHOD", "GET, HEAD or POST", .optional),
-            Argument("URL", "what is asked for", .optional),
+            Argument("URL", "the requested path or URL", .optional),
         ],
         options: [
             .text(
@@ -107,28 +113,28 @@ extension Option {
         [
             .text(
                 "cache", placeholder: "DIR",
-                "keep what comes from an s3:// origin there; made if need be",
+                "keep files of an s3:// origin in this directory, which is created if missing",
                 completion: .directories),
             .text(
                 "cache-size", placeholder: "BYTES",
-                "at most so much of it; K, M and G are powers of 1024", fallback: "10G"),
+                "keep at most this much; K, M and G are powers of 1024", fallback: "10G"),
             .text(
                 "refresh", placeholder: "TIME",
-                "look this often whether an s3:// origin has changed", fallback: "10s"),
+                "look for changes of an s3:// origin this often", fallback: "10s"),
         ] + servingBucket
 
     fileprivate static let baseURL = Option.text(
         "base-url", placeholder: "URL",
-        "URLs in answers begin with this [else with what 'castree origin enable' was told]")
+        "begin URLs in answers with this [else with the base URL of 'castree origin enable']")
 
     fileprivate static let servedTrust = Option.text(
         "trust", placeholder: "FILE",
-        "answer only from what this public key has signed; repeatable, one of them is enough",
+        "answer only from releases that this public key has signed; repeatable, one of them is enough",
         repeats: true, completion: .files)
 
     fileprivate static let servedTrustVersion = Option.integer(
         "trust-version", in: 1...Int(TrustFile.versions.upperBound),
-        "these are all keys of this version of the origin's trust: what is older counts not")
+        "the keys are all those of this version of the origin's trust; ignore older signatures")
 }
 
 struct ServedOrigin: Sendable {

@@ -9,41 +9,44 @@ extension Option {
         signers + [
             .flag(
                 "unsigned",
-                "let fewer keys sign than before, or none: devices that trust them refuse it"),
+                "allow fewer signatures than before, or none; devices that trust the keys refuse the result"
+            ),
             .flag(
                 "adopt",
-                "take what the channel offers already, whoever has put it there, and put it above what devices have seen: look at it first"
+                "accept what the channel offers now, whoever wrote it, and supersede what devices "
+                    + "have seen; look at it first"
             ),
             trustedKey,
             .text(
                 "origin-id", placeholder: "HEX",
-                "the id of the origin, where its pointers are lost"),
+                "the id of the origin, if its pointers are lost"),
         ]
 
     static let signers: [Option] = [
         .text(
-            "sign-key", placeholder: "FILE", "sign by the private key in this file; repeatable",
+            "sign-key", placeholder: "FILE", "sign with the private key in this file; repeatable",
             repeats: true, environment: "CASTREE_SIGN_KEY", completion: .files),
         .text(
             "sign-command", placeholder: "COMMAND",
-            "sign by this command: it gets the bytes on standard input and prints their signature in base64; repeatable",
+            "sign with this command, which reads the bytes on standard input and prints their "
+                + "signature in base64; repeatable",
             repeats: true),
         .text(
             "sign-command-key", placeholder: "FILE",
-            "the public key of the command's signatures; one for each --sign-command",
+            "the public key that verifies the command's signatures; one for each --sign-command",
             repeats: true, completion: .files),
         .text(
-            "sign-timeout", placeholder: "TIME", "give up on a --sign-command after this long",
+            "sign-timeout", placeholder: "TIME", "stop a --sign-command after this long",
             fallback: "60s"),
         .text(
             "valid-for", placeholder: "TIME",
-            "devices obey what is signed for this long: 24h, 30d, or never, for no end [else what it was]"
+            "let the signature expire after this long: 24h, 30d, or never [else as before]"
         ),
     ]
 
     static let trustedKey = Option.text(
         "trust", placeholder: "FILE",
-        "what is built upon must be signed by this public key [else by the keys that sign]; repeatable",
+        "require this public key's signature on the existing pointer [else those of the keys that sign]; repeatable",
         repeats: true, completion: .files)
 }
 

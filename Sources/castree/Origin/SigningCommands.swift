@@ -6,12 +6,12 @@ import StrictJSON
 
 extension Command {
     static let resign = Command(
-        "resign", summary: "signs anew what the channels of an origin offer",
+        "resign", summary: "signs the channels of an origin again",
         discussion: """
-            For a pointer that is signed for a time: run it from cron before that is over. Devices \
-            obey no pointer whose time is over; what they run goes on. The releases stay as they \
-            are. Also signs a channel that nobody has signed yet, with --adopt, or by more keys \
-            than before.
+            Renews signatures that expire: run it from cron before they do. Devices ignore expired \
+            pointers, but continue to run what they have. The releases stay as they are. With \
+            --adopt it also signs a channel that nobody has signed yet. It can also add signatures \
+            of more keys.
 
                 castree resign /srv/www/updates --sign-key release.key --valid-for 30d
                 castree resign /srv/www/updates --sign-key release.key --adopt
@@ -25,36 +25,37 @@ extension Command {
 
 extension Command {
     static let rotateTrust = Command(
-        "trust rotate", summary: "changes the keys that sign what an origin offers",
+        "trust rotate", summary: "changes the keys that sign an origin's channels",
         discussion: """
-            Writes which keys count from now on, signed by those that did so far and by the new \
-            ones, and signs every channel anew. Devices follow by themselves, also those that were \
-            off for years: each version leads to the next. If the command is interrupted or \
-            killed, repeat it. A key that is lost cannot sign its successor: keep a second one, \
-            apart from the first (docs/signing.md).
+            Writes the list of keys that count from now on, signed by the old and the new ones, \
+            and signs every channel again. Devices follow automatically, even after years, because \
+            each version leads to the next. If the command is interrupted or killed, repeat it. A \
+            lost key cannot sign its successor, so keep a second one in another place \
+            (docs/signing.md).
 
-            Before the first rotation nobody has written down which keys count. Then those do that \
-            sign now or are named by --trust, and all others are left out: --add them. Devices will \
-            ask for as many signatures as are made by those that sign now, unless --threshold says otherwise.
+            Before the first rotation there is no such list. The new list then has the keys that \
+            sign now or that --trust names; use --add for any others. Without --threshold, devices \
+            will require as many signatures as there are now.
 
                 castree key new next.key
-                castree trust rotate /srv/www/updates --add next.key.pub --remove release.key.pub --sign-key release.key \
-            --sign-key next.key
+                castree trust rotate /srv/www/updates --add next.key.pub --remove release.key.pub \
+                --sign-key release.key --sign-key next.key
                 castree trust rotate /srv/www/updates --add spare.pub --sign-key release.key
             """,
         arguments: [.originDirectory],
         options: [
             .text(
                 "add", placeholder: "FILE",
-                "trust the public key in this file, too; repeatable",
+                "also trust the public key in this file; repeatable",
                 repeats: true, completion: .files),
             .text(
                 "remove", placeholder: "KEY",
-                "do not trust this key any more: its id or the file of its public key; repeatable",
+                "stop trusting this key: its id or the file of its public key; repeatable",
                 repeats: true, completion: .files),
             .integer(
                 "threshold", in: 1...PointerSignature.countMax,
-                "devices ask for the signatures of so many keys [else as many as before; the first time, as many as sign now]"
+                "make devices require the signatures of this many keys [else as many as before; the "
+                    + "first time, as many as sign now]"
             ),
         ] + Option.signers + [
             Option.trustedKey, .noWait, .withoutSync,
@@ -116,11 +117,13 @@ extension Invocation {
                     + "\(threshold == 1 ? "one" : "\(threshold)") of \(keys.joined(separator: ", ")) must sign."
             )
             output.print("No other key counts from now on.")
-            if step.isThere, step.pointers.isEmpty { output.print("That was so: nothing changes.") }
+            if step.isThere, step.pointers.isEmpty {
+                output.print("They count already; nothing changes.")
+            }
             if step.assumesThreshold {
                 output.print(
-                    "How many must sign nobody had written down: it is as many as sign now of the keys so far; --threshold "
-                        + "changes it.")
+                    "No threshold was recorded, so it is now the number of current signers; "
+                        + "--threshold changes it.")
             }
             for pointer in step.pointers {
                 output.print(

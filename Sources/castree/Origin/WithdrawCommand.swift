@@ -7,10 +7,10 @@ import VersionTree
 
 extension Command {
     static let withdraw = Command(
-        "withdraw", summary: "takes a published version out of a channel",
+        "withdraw", summary: "withdraws a published version from a channel",
         discussion: """
-            Devices that have the version move to the release that the channel then offers first, \
-            even if it is older. If none is left, they keep what they have; --embedded sends every \
+            Devices that have the version move to the newest remaining release of the channel, \
+            even if it is older. If none remains, they keep what they have; --embedded sends every \
             device back to the version shipped with the app. Nothing is deleted: castree prune \
             does that later. You can publish the version again.
 

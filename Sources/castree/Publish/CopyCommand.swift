@@ -61,8 +61,8 @@ extension Invocation {
         } text: { output in
             output.print(
                 "Copied \(counted(copy.sent.count, "file")), \(sizes.text(copy.sent.byteCount)), to "
-                    + "\(argument("ORIGIN")); repeat this when nobody publishes to \(reference.location) any more, and "
-                    + "from then on publish only there.")
+                    + "\(argument("ORIGIN")); repeat this once nobody publishes to \(reference.location) any more, and from then on publish only there."
+            )
         }
     }
 

@@ -6,12 +6,13 @@ import StrictJSON
 
 extension Command {
     static let newKey = Command(
-        "key new", summary: "makes a key that signs releases",
+        "key new", summary: "creates a key for signing releases",
         discussion: """
-            Writes a private Ed25519 key to FILE, which nobody else can read, and its public key to \
-            FILE.pub, both in PEM, as OpenSSL writes them. Publish with --sign-key FILE; give FILE.pub \
-            to the devices (castree trust add). Who has FILE can publish to them: keep it apart from \
-            the origin, and a copy of it where nobody publishes. No key is written over.
+            Writes a private Ed25519 key to FILE, readable only by you, and its public key to \
+            FILE.pub, both in PEM, as OpenSSL writes them. Publish with --sign-key FILE, and give \
+            FILE.pub to the devices (castree trust add). Anybody who has FILE can publish to them: \
+            never keep it at the origin, and keep a copy on a machine that does not publish. An \
+            existing key is never overwritten.
 
                 castree key new release.key
                 castree publish 42 /srv/www/updates --sign-key release.key
@@ -25,7 +26,7 @@ extension Command {
         if try POSIXFileSystem().status(POSIXFileSystem.workingDirectory, publicFile) != nil {
             throw StoreError(
                 .io,
-                "\(printable(publicFile)) exists, and no key is written over: choose another name"
+                "\(printable(publicFile)) exists, and keys are never overwritten: choose another name"
             )
         }
         // Owned by the directory's owner, who signs with it, even if root creates it.
@@ -52,10 +53,11 @@ extension Command {
     }
 
     static let showKey = Command(
-        "key show", summary: "prints the public key of a key, and its id",
+        "key show", summary: "prints a key's public key and its id",
         discussion: """
-            FILE is a private key or a public one. What is printed can stand in a file of its own; the \
-            id, by which messages name the key, is said on standard error, and in the JSON document.
+            FILE is a private or a public key. The output can be saved as a public key file. The \
+            id, by which messages name the key, goes to standard error, and into the JSON \
+            document.
 
                 castree key show release.key > release.key.pub
             """,

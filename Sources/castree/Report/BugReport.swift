@@ -84,7 +84,7 @@ struct BugReport {
             $0.print(to: output, includesToken: false)
         }
         trust.print("trust", to: output) { trust in
-            if trust.origins.isEmpty { output.print("none: releases are taken as they come") }
+            if trust.origins.isEmpty { output.print("none: unsigned releases are accepted") }
             for origin in trust.origins { origin.print(to: output) }
         }
         events.print("events", to: output) { entries in

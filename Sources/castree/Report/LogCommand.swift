@@ -7,12 +7,12 @@ import VersionTree
 
 extension Command {
     static let log = Command(
-        "log", summary: "shows what happened to the store, the newest last",
+        "log", summary: "shows the store's event log, newest last",
         discussion: """
-            A line for each event of the store's event log: what was added, asked, fetched, \
-            switched to, started, confirmed, left, banned, retired, collected, found. The log \
-            keeps about the last two thousand events; it has no paths of content and no secrets. \
-            Times are local, by TZ; in JSON they are in UTC.
+            Prints a line for each event: versions added, origins asked, downloads, switches, \
+            starts, confirmations, rollbacks, bans, retirements, collections and findings. The log \
+            keeps about the last two thousand events. It has no paths of content and no secrets. \
+            Times are local (TZ); in JSON they are UTC.
 
                 castree log --last 20
                 castree log --since 2d
@@ -21,10 +21,11 @@ extension Command {
         options: [
             .text(
                 "since", placeholder: "WHEN",
-                "only what happened since: a time ago, as in 12h or 3w, a date in UTC, or a time as the log tells it"
+                "only events since then: a time ago such as 12h or 3w, a date in UTC, or a time as "
+                    + "the log prints it"
             ),
-            .integer("last", in: 1...Int.max, "only so many events, the newest ones"),
-            .flag("utc", "tell times in UTC"),
+            .integer("last", in: 1...Int.max, "only the newest N events"),
+            .flag("utc", "print times in UTC"),
         ]
     ) { invocation in
         let now = secondsNow()

@@ -7,12 +7,12 @@ import VersionTree
 
 extension Command {
     static let report = Command(
-        "report", summary: "writes one document to attach to a bug report",
+        "report", summary: "writes one file to attach to a bug report",
         discussion: """
             It describes the program, the system, the store's figures, the versions, the lifecycle \
-            and the event log. It holds no content, no paths of content and no secrets. If a part \
-            cannot be found out, its error stands in its place. The document replaces FILE; \
-            without FILE it is printed.
+            and the event log. It has no content, no paths of content and no secrets. A part that \
+            cannot be determined shows its error instead. The document replaces FILE; without FILE \
+            it is printed.
 
                 castree report bug.txt
                 castree report bug.json --json

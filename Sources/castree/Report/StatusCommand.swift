@@ -7,19 +7,19 @@ import VersionTree
 
 extension Command {
     static let status = Command(
-        "status", summary: "shows what runs, what waits and what is wrong",
+        "status", summary: "shows what is running, what is pending and what is wrong",
         discussion: """
-            At most ten lines, and little is read but names and the index, so a timer may ask \
-            every minute: castree fsck reads the content. A line 'wrong' is something that does \
-            not mend itself: what is shown lacks something, the last check left problems, the \
-            newest version is banned, starts of the current one fail and there is none to go back to, \
-            a process is stopped, the disk is full, a file of the store cannot be read, an origin has not answered for a week, it answers and updates \
-            have failed for an hour, three at least, or one has failed for a reason that no other \
-            try mends: the disk is too small for it, keys that this store does not trust have \
-            signed it. So is an origin that went back to what is older than what was obeyed, and one that is \
-            signed for a time which is over. So is a page that a service worker has kept in place of the current version's, \
-            for a day. So is a version that has come in part, when nobody has asked for the rest \
-            for a day.
+            Prints at most ten lines, and reads little more than names and the index, so a timer \
+            may run it every minute. (castree fsck reads the content.) A line 'wrong' needs \
+            somebody's attention: the current version is incomplete, the last check left problems, \
+            the newest version is banned, the current one fails to start and there is none to go \
+            back to, a process is stopped, the disk is full, or a file of the store cannot be \
+            read. So does an origin that has not answered for a week, that offers something older \
+            than before, or whose signature has expired. So do updates that have failed for an \
+            hour, three times at least, or once for a reason that no retry cures: the disk is too \
+            small, or untrusted keys have signed. So do a service worker that has kept a page in \
+            place of the current version's for a day, and an incomplete version that nobody has \
+            continued to fetch for a day.
 
                 castree status
                 castree status --json | jq -r '.problems[].message'
@@ -53,11 +53,11 @@ extension Invocation {
 
 extension ExitStatuses {
     fileprivate static let status = ExitStatuses(help: [
-        (.done, "all is well"),
-        (.failed, "something needs somebody; the lines 'wrong' say what"),
+        (.done, "everything is in order"),
+        (.failed, "something needs attention; the lines 'wrong' say what"),
         (.usage, "the command line was wrong"),
         (.notFound, "there is no store"),
-        (.busy, "another process kept the store for longer than --wait"),
+        (.busy, "another process held the store for longer than --wait"),
         (.interrupted, "interrupted"),
     ])
 }
@@ -131,7 +131,7 @@ extension StoreStatus {
         rows.append(("checked", checkText))
         let room = Self.lineCountMax - rows.count
         if problems.isEmpty {
-            rows.append(("well", "\("nothing needs anybody", .green)"))
+            rows.append(("well", "\("nothing to do", .green)"))
         } else {
             let shown = problems.count <= room ? problems.count : room - 1
             for problem in problems.prefix(shown) {
@@ -199,9 +199,13 @@ extension StoreStatus {
             downloads.map { download in
                 let progress = download.progress
                 let missing = max(0, progress.missingBytes - progress.stagedBytes)
-                let rest = download.isFetched ? "" : ", and nobody fetches it"
-                let since = download.isFetched ? nil : download.at.map { " since \(timestamp($0))" }
-                return "\(progress.version) lacks \(counted(progress.missingObjects, "object")), "
+                let rest =
+                    download.isFetched || download.at != nil ? "" : "; no download is running"
+                let since =
+                    download.isFetched
+                    ? nil : download.at.map { "; no download since \(timestamp($0))" }
+                return
+                    "\(progress.version) is missing \(counted(progress.missingObjects, "object")), "
                     + "\(sizes.text(missing)) of \(sizes.text(progress.totalBytes))"
                     + rest + (since ?? "")
             })
@@ -232,6 +236,6 @@ extension StoreStatus {
         guard check.leftoverCount > 0 else {
             return "\(counted(check.findingCount, "problem")), all repaired"
         }
-        return "only what dead writers have left; castree gc cleans it up"
+        return "only leftovers of killed writers; castree gc removes them"
     }
 }

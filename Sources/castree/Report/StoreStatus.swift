@@ -101,7 +101,7 @@ struct StoreStatus {
         note(
             "stuck",
             "\(counted(stuck.count, "leftover")) cannot be removed, such as \(printable(first.path)): \(first.reason); "
-                + "mend that, then castree gc removes what is left")
+                + "correct that, then run castree gc to remove the rest")
     }
 
     /// Reports a store that can no longer be written, though apps start from it or it gets updates: its own log
@@ -112,8 +112,8 @@ struct StoreStatus {
         else { return }
         note(
             "readOnly",
-            "the disk of the store is mounted read-only, so nothing can start, be confirmed or arrive: find out why (dmesg), "
-                + "and mount it writable")
+            "the disk of the store is mounted read-only, so no version can start, be confirmed or "
+                + "be downloaded: find out why (dmesg), and mount it writable")
     }
 
     @discardableResult
@@ -141,8 +141,7 @@ struct StoreStatus {
         {
             note(
                 "bannedNewest", version: newest.version,
-                "version \(newest.version), the newest, is banned: \(ban.reason); publish or add "
-                    + "a newer one, or do without it (castree retire \(newest.version))"
+                "version \(newest.version), the newest, is banned: \(ban.reason); publish or add a newer one, or remove it (castree retire \(newest.version))"
             )
         }
         judgeTrial()
@@ -155,8 +154,8 @@ struct StoreStatus {
         for use in uses where use.holder.isStopped {
             note(
                 "stopped", version: use.version,
-                "\(use.holder.description) has the store and is stopped: kill -CONT "
-                    + "\(use.holder.process ?? 0) lets it continue")
+                "\(use.holder.description) holds the store and is stopped; resume it with kill -CONT \(use.holder.process ?? 0)"
+            )
         }
         for origin in origins { judge(origin, now) }
         judgeDownloads(now)
@@ -196,7 +195,7 @@ struct StoreStatus {
             let time = download.isUndated ? "while the clock was ahead" : "at \(timestamp(at))"
             note(
                 "stoppedDownload", version: download.progress.version,
-                "the download of version \(download.progress.version) stopped \(time), and nobody has asked for the rest since; castree pull goes on with it"
+                "the download of version \(download.progress.version) stopped \(time), and nobody has asked for the rest since; castree pull continues it"
             )
         }
     }
@@ -218,7 +217,7 @@ struct StoreStatus {
         note(
             failure.code,
             "a server could not show an object at \(timestamp(last.at)): \(last.event.text("message") ?? "")"
-                + (others > 0 ? "; castree log names \(others) more" : ""))
+                + (others > 0 ? "; castree log lists \(others) more" : ""))
     }
 
     /// Reports pages that a service worker keeps in place of those of the current or pending version, unless a page
@@ -247,8 +246,8 @@ struct StoreStatus {
                 note(
                     "expiredPointer",
                     "what \(origin.places.first ?? origin.id ?? "") offers in channel \(channel) was signed until "
-                        + "\(timestamp(end)), and nothing newer has come: its publisher signs it anew (castree resign), or "
-                        + "somebody hides what is new")
+                        + "\(timestamp(end)), and nothing newer has come: its publisher has to sign it again (castree resign), or somebody is hiding newer pointers"
+                )
             }
         }
     }
@@ -266,8 +265,7 @@ struct StoreStatus {
         guard !isCached || asked.wentBackTimes > 1 else { return }
         note(
             JournalFailure.olderCopy,
-            "\(asked.origin) went back: since \(timestamp(since)) it answers what is older than what was obeyed before, so "
-                + "nothing comes from there; publish there again, or pull --force takes it where nothing is signed"
+            "\(asked.origin) went back: since \(timestamp(since)) it offers something older than before, so nothing is taken from it; publish there again, or use pull --force if nothing is signed"
         )
     }
 
@@ -281,7 +279,8 @@ struct StoreStatus {
                 : "updates from \(asked.origin) fail"
             note(
                 obstacle.failure.code,
-                "\(subject) until somebody acts, since \(timestamp(since)): \(obstacle.reason)")
+                "\(subject) since \(timestamp(since)), and retrying does not help: \(obstacle.reason)"
+            )
             return
         }
         guard asked.failures >= Self.failureCountMax else { return }

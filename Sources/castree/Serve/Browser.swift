@@ -23,7 +23,8 @@ enum Browser {
         let result = posix_spawnp(&process, opener, nil, nil, &arguments, environ)
         guard result == 0 else {
             throw CommandError(
-                .failed, code: "noBrowser", message: "there is no \(opener) to open the page with")
+                .failed, code: "noBrowser",
+                message: "\(opener), which opens pages, is not installed")
         }
     }
 

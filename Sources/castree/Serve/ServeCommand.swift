@@ -11,8 +11,8 @@ extension Command {
         "serve", summary: "serves the current version over HTTP on this machine",
         discussion: """
             Prints one line when it is ready, and serves until SIGINT or SIGTERM; then it answers \
-            the requests in flight and ends. A page keeps the version it was loaded from; when any \
-            process makes another version current, the next navigation gets it.
+            the requests in flight and ends. A page keeps the version it was loaded from. When any \
+            process makes another version current, the next navigation gets that one.
 
                 castree serve --open
                 castree serve --app-id com.example.kiosk --token
@@ -24,18 +24,18 @@ extension Command {
                 castree serve --dashboard
                 castree serve --updates https://example.org/app
 
-            With --updates the server keeps its app up to date by itself: castree pull fetches what the \
-            origin offers, pages get it when --switch says, and castree.confirm() in a page says that it \
-            works. If no page does within --confirm-within (30s then), the server goes back. A mandatory \
-            release waits for nothing. Standard error has a line for each switch, start, confirmation \
-            and rollback.
+            With --updates the server keeps its app up to date. It fetches what the origin offers \
+            (as castree pull does), switches pages to it when --switch says, and waits for a page \
+            to call castree.confirm(). If none does within --confirm-within (then 30s), the server \
+            rolls back. A mandatory release is shown at once. Standard error has a line for each \
+            switch, start, confirmation and rollback.
 
             The port is computed from the app's identifier and remembered in the store, because \
             the app's local storage belongs to its web origin. Only this machine can connect.
 
             --dashboard also serves a page about the store: versions, what keeps them, running \
-            downloads, the last check, and where the bytes are. Its address, printed on a line of \
-            its own, has a token that is new at each start; nobody can open the page without it.
+            downloads, the last check, and disk usage. Its address, printed on a line of its own, \
+            contains a token that is new at each start; nobody can open the page without it.
             """,
         options: [
             .integer(
@@ -46,14 +46,15 @@ extension Command {
                 "compute the port from this identifier of the app", fallback: ""),
             .flag(
                 "next-port",
-                "if another program has the port, take the next free one of the twenty after it"),
+                "if another program uses the port, take the next free one of the twenty after it"),
             .text(
-                "index", placeholder: "FILE", "the file that stands for its directory, by its name",
+                "index", placeholder: "FILE",
+                "serve the file of this name for its directory",
                 fallback: "index.html"),
             .choice(
                 "fallback", of: ["navigations", "none", "meteor"],
-                "the answer to paths that lead nowhere: navigations (the index, for pages only), none (404), "
-                    + "meteor (the index, for nearly everything)",
+                "how to answer unknown paths: navigations (the index, for page loads only), none "
+                    + "(404), meteor (the index, for nearly everything)",
                 fallback: "navigations"),
             .flag("clean-urls", "/about also finds about.html"),
             .flag(
@@ -62,44 +63,45 @@ extension Command {
                     + "below /, and its fallback (meteor) unless --fallback is given"),
             .text(
                 "shell", placeholder: "VERSION",
-                "serve this version's files (Cordova's www) where the current one has none; never under "
-                    + "/application",
+                "serve this version's files (Cordova's www) for paths that the current one does not "
+                    + "have; never under /application",
                 completion: .versions()),
             .text(
                 "immutable", placeholder: "PREFIX",
-                "paths that begin with PREFIX, and it with a /, never change and may be kept for a year; not pages",
+                "let clients keep files below PREFIX, which begins with a /, for a year, except pages",
                 repeats: true),
             .text(
                 "header", placeholder: "'NAME: VALUE'",
-                "add a field to every file that is served, or, as '/models NAME: VALUE', to those at and below a path, "
-                    + "or that match one with stars, /**/*.wasm; not one that the server writes itself, "
-                    + "nor a Clear-Site-Data that deletes cookies",
+                "add a header field to every file, or with '/models NAME: VALUE' to files at and "
+                    + "below a path, which may have stars (/**/*.wasm); not a field that the server "
+                    + "writes itself, nor a Clear-Site-Data that deletes cookies",
                 repeats: true),
             .text(
                 "type", placeholder: ".ENDING=TYPE",
-                "send files whose names end so as this media type: .usdz=model/vnd.usdz+zip",
+                "send files with this ending as this media type: .usdz=model/vnd.usdz+zip",
                 repeats: true),
             .text(
                 "proxy", placeholder: "PREFIX=URL",
-                "answer URLs below PREFIX, or that match it if it has stars, from another server, "
+                "forward URLs below PREFIX, or that match it if it has stars, to another server, "
                     + "over http or https",
                 repeats: true),
             .text(
                 "proxy-ca", placeholder: "FILE",
-                "also trust the certificates in FILE (PEM) when asking another server over https",
+                "also trust the certificates in FILE (PEM) when forwarding over https",
                 completion: .files),
             .flag(
                 "keep-secure-cookies",
-                "leave Secure in other servers' cookies at http://localhost, where Safari then keeps none"
+                "keep Secure in other servers' cookies at http://localhost, where Safari then "
+                    + "stores none of them"
             ),
             .choice(
                 "service-workers", of: ["allow", "refuse"],
-                "refuse: scripts of service workers are 404, and the bridge removes those that browsers have",
+                "refuse: answer service workers' scripts with 404, and let the bridge remove installed workers",
                 fallback: "allow"),
             .text(
                 "certificate", placeholder: "FILE",
-                "serve over https with this certificate (PEM), followed by those of its authorities; "
-                    + "needs --key",
+                "serve over https with this certificate (PEM), followed by its issuers' "
+                    + "certificates; needs --key",
                 completion: .files),
             .text(
                 "key", placeholder: "FILE",
@@ -107,26 +109,27 @@ extension Command {
                 completion: .files),
             .flag(
                 "token",
-                "answer only requests that carry this store's token, which browsers also show to servers at other ports "
+                "answer only requests that carry this store's token, which browsers also send to servers at other ports "
                     + "of the host name"),
             .flag(
                 "new-token",
-                "make a new token first, as after somebody has seen the old one: what has that one is refused from "
-                    + "now on; implies --token"),
+                "make a new token first, for instance after somebody has seen the old one, which is "
+                    + "refused from then on; implies --token"),
             .text(
                 "host", placeholder: "NAME",
                 "also answer to this host name (a proxy in front, a name in /etc/hosts); not with --dashboard",
                 repeats: true),
             .text(
                 "confirm-within", placeholder: "TIME",
-                "roll a new version back unless a page of it confirms in time: 20s, 500ms, 1m, up to a day"
+                "roll back a new version unless a page of it confirms within this time: 20s, 500ms, "
+                    + "1m, up to a day"
             ),
             .strikes,
         ] + Option.updating + [
-            .integer("workers", in: 1...64, "threads that serve", fallback: 1),
+            .integer("workers", in: 1...64, "the number of serving threads", fallback: 1),
             .text(
                 "access-log", placeholder: "FILE",
-                "append a line for every request; - is standard error",
+                "append a line for each request to this file; - is standard error",
                 completion: .files),
             .flag(
                 "dashboard",
@@ -330,9 +333,9 @@ extension Invocation {
     }
 
     private func emptyAdvice(_ server: AppServer) -> String {
-        guard server.isFollowing else { return "what is current cannot be shown yet" }
+        guard server.isFollowing else { return "the current version cannot be shown yet" }
         return isGiven("updates")
-            ? "nothing is here yet: the first release is shown once it has come"
+            ? "there is no version yet; the first release is shown once it is downloaded"
             : "no version is current yet (castree activate)"
     }
 

@@ -8,8 +8,8 @@ extension Command {
     static let initialize = Command(
         "init", summary: "creates a store",
         discussion: """
-            The directory must be new or empty; an existing store stays as it is. 'castree add' \
-            and 'castree pull' create a missing store, too.
+            The directory must be new or empty; an existing store is left unchanged. 'castree add' \
+            and 'castree pull' also create a missing store.
 
                 castree init
                 castree --store /srv/app-store init

@@ -12,25 +12,27 @@ extension Command {
     static let trusting: [Command] = [.trustAdd, .trustList, .trustLower, .trustRemove]
 
     static let trustAdd = Command(
-        "trust add", summary: "takes only signed releases from an origin",
+        "trust add", summary: "accepts only signed releases from an origin",
         discussion: """
-            From now on the store takes from the origin only what the key has signed: whoever else \
-            can write there can publish nothing to this device, and take nothing back. Name the key \
-            before the first pull. KEY is a file with a public key, as 'castree key show' prints it.
+            From now on the store accepts from the origin only what the key has signed, so others \
+            who can write there cannot publish to this device or withdraw anything. Name the key \
+            before the first pull. KEY is a file with a public key, as 'castree key show' prints \
+            it.
 
                 castree trust add release.pub --origin https://example.org/app
 
-            Of several keys, --threshold says how many must have signed. A key is added to those \
-            that are trusted already, so that one which was lost can be replaced; 'castree trust \
-            remove' takes the lost one out.
+            With several keys, --threshold says how many must have signed. New keys are added to \
+            those already trusted, so you can replace a lost one; 'castree trust remove' removes \
+            it.
 
                 castree trust add a.pub b.pub c.pub --threshold 2 --origin https://example.org/app
 
-            The id of the origin keeps its pointers apart from those of others that the same key \
-            signs. Without --origin-id, the first pointer that is verified says it. If the origin's keys \
-            have changed, --trust-version says of which version these are all keys (castree trust rotate \
-            names it): then nothing counts that was signed before. What was verified is remembered in trust.json of the store, so that no older release can come \
-            back. A missing store is created.
+            The origin's id distinguishes its pointers from those of other origins that the same \
+            key signs. Without --origin-id, the first verified pointer sets it. If the origin's \
+            keys have changed, name all current ones and their version with --trust-version \
+            (castree trust rotate prints it); then nothing signed before counts. The store \
+            remembers in trust.json what it verified, so no older release can come back. A missing \
+            store is created.
             """,
         arguments: [
             Argument("KEY", "files with public Ed25519 keys (PEM)", .some, completion: .files)
@@ -42,34 +44,34 @@ extension Command {
             .text(
                 "origin-id", placeholder: "HEX",
                 "the id of the origin: 32 hexadecimal digits, in its origin.json"),
-            .integer("threshold", in: 1...8, "so many different keys must have signed"),
+            .integer("threshold", in: 1...8, "require the signatures of this many different keys"),
             .integer(
                 "trust-version", in: 1...Int(TrustFile.versions.upperBound),
-                "these are all keys of this version of the origin's trust: what is older counts not"
+                "the keys are all those of this version of the origin's trust; ignore older signatures"
             ),
         ]
     ) { try $0.addTrust() }
 
     static let trustList = Command(
-        "trust list", summary: "lists the origins whose releases must be signed",
+        "trust list", summary: "lists the origins that must sign their releases",
         discussion: """
-            For each origin: where it is, its id, the keys and how many must have signed, and of \
-            each channel the newest sequence that was verified. From all other origins the store \
-            takes what comes.
+            For each origin it prints the place, the id, the keys, how many must have signed, and \
+            the newest verified sequence of each channel. The store accepts anything from all \
+            other origins.
 
                 castree trust list --json
             """
     ) { try $0.listTrust() }
 
     static let trustLower = Command(
-        "trust lower", summary: "forgets how far the releases of an origin were verified",
+        "trust lower", summary: "forgets the newest verified release of an origin",
         discussion: """
-            What a stolen key has signed, or a publisher whose clock was ahead, may have a sequence or a \
-            time that nothing of its publisher reaches soon: then all that comes is an older copy, or \
-            expired. This forgets both, of CHANNEL or of all channels: the next pointer that the \
-            trusted keys have signed counts, whatever was verified before. 'castree trust list' shows what is \
-            remembered. Where a key was stolen, change the keys instead (castree trust rotate): devices \
-            then forget by themselves what the old one has signed.
+            A stolen key, or a publisher whose clock was ahead, may have signed a sequence or time \
+            so high that everything after it looks old or expired. This command forgets both, for \
+            CHANNEL or for all channels. The next pointer that the trusted keys have signed then \
+            counts, whatever was verified before. 'castree trust list' shows what is remembered. \
+            If a key was stolen, change the keys instead (castree trust rotate): devices then \
+            forget what the old key signed.
 
                 castree trust lower https://example.org/app
                 castree trust lower https://example.org/app beta
@@ -81,10 +83,10 @@ extension Command {
     ) { try $0.lowerTrust() }
 
     static let trustRemove = Command(
-        "trust remove", summary: "trusts a key no longer, or takes what comes again",
+        "trust remove", summary: "stops trusting a key, or accepts unsigned releases again",
         discussion: """
-            With KEY, that key counts no longer. Without it, the store takes from the origin \
-            whatever comes, as it did before 'castree trust add', and forgets what it has verified.
+            With KEY, stops trusting that key. Without it, the store accepts anything from the \
+            origin, as before 'castree trust add', and forgets what it has verified.
 
                 castree trust remove https://example.org/app 6b3f9c0d2e4a8175
                 castree trust remove https://example.org/app
@@ -127,7 +129,7 @@ extension Invocation {
                 }
             output.print("Releases of \(places[0]) are taken only if \(whose) signed them.")
             if origin.id == nil {
-                output.print("  Which origin it is, the first verified pointer will say.")
+                output.print("  The first verified pointer will set the origin's id.")
             }
         }
     }
@@ -141,7 +143,7 @@ extension Invocation {
         } text: { output in
             if origins.isEmpty {
                 output.print(
-                    "No origin: releases are taken as they come. castree trust add changes that.")
+                    "No origin has to sign its releases. castree trust add changes that.")
             }
             for origin in origins { origin.print(to: output) }
         }
@@ -178,7 +180,8 @@ extension Invocation {
                 writer.member("lost", true)
             } text: { output in
                 output.print(
-                    "trust.json was lost; from now on what any origin offers is taken as it comes.")
+                    "trust.json was lost; from now on releases of any origin are accepted unsigned."
+                )
             }
         }
         let left = try askedOrigin { () throws(StoreError) in
@@ -191,9 +194,9 @@ extension Invocation {
             left.writeMembers(to: &writer)
         } text: { output in
             if let key {
-                output.print("Key \(key) counts no longer for \(place).")
+                output.print("Key \(key) is no longer trusted for \(place).")
             } else {
-                output.print("What \(place) offers is taken as it comes from now on.")
+                output.print("From now on releases of \(place) are accepted unsigned.")
             }
         }
     }
@@ -304,7 +307,7 @@ extension StoreTrust {
             throw StoreError(
                 .badKey,
                 origin.keys.count == 1
-                    ? "key \(key) is the only one for \(place): add another first, or leave it out to take what comes again"
+                    ? "key \(key) is the only one for \(place): add another first, or give no key to accept unsigned releases again"
                     : "\(origin.threshold) keys must sign the releases of \(place), and fewer would be left: add another "
                         + "first (castree trust add), or lower --threshold there")
         }

@@ -58,15 +58,15 @@ struct PullRun {
         var heard = Heard()
         let end = program.follow(silence: Self.silence, grace: Self.grace) { process in
             stopped(
-                "castree pull (process \(process)) is stopped, so nothing is updated; "
-                    + "kill -CONT \(process) lets it continue")
+                "castree pull (process \(process)) is stopped, so nothing is updated; resume it with kill -CONT \(process)"
+            )
         } heard: { line in
             heard.take(line, warned, withdrawn, offered)
         }
         if end.wasSilent {
             let minutes = Self.silence.components.seconds / 60
             return .failed(
-                "castree pull said nothing for \(minutes) minutes and was ended",
+                "castree pull printed nothing for \(minutes) minutes and was ended",
                 code: nil, isNoted: false)
         }
         return heard.result(end.status)

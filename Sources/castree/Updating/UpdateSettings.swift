@@ -33,20 +33,21 @@ extension Option {
         [
             .text(
                 "updates", placeholder: "ORIGIN",
-                "pull what this origin offers, switch to it, go back if nothing confirms it, and clean up"
+                "update from this origin: pull its releases, switch to them, roll back if no page "
+                    + "confirms, and clean up"
             ),
             .text(
                 "every", placeholder: "TIME", "ask the origin this often",
                 fallback: "15m"),
             .text(
                 "switch", placeholder: "WHEN",
-                "when pages get a version that has come: now, next-navigation, next-start (of this server), "
-                    + "background:TIME (no page was visible for so long)",
+                "when pages get a new version: now, next-navigation, next-start (of this server), "
+                    + "background:TIME (once no page was visible for this long)",
                 fallback: "next-navigation",
                 completion: .fixed("now", "next-navigation", "next-start", "background:")),
             .integer(
                 "keep-good", in: 1...1000,
-                "keep so many versions that have proved good, the current one among them",
+                "keep this many versions that proved good, including the current one",
                 fallback: 2),
             .text(
                 "channel", placeholder: "NAME", "the channel of a castree origin",
@@ -55,7 +56,7 @@ extension Option {
         ] + Option.device.filter { $0.name != "force" } + [
             .text(
                 "pull-option", placeholder: "OPTION",
-                "an option for castree pull, such as --cacert=ca.pem", repeats: true,
+                "pass this option to castree pull, such as --cacert=ca.pem", repeats: true,
                 completion: .words { _ in
                     // A word that ends in `=` wants a value.
                     Command.pull.options

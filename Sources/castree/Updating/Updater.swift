@@ -303,7 +303,7 @@ final class Updater: Sendable {
 
     private func leave(_ reasons: [CheckReason]) {
         let sentences = reasons.map(\.sentence).joined(separator: "; ")
-        tellOnce("what \(settings.origin) offers is left alone: \(sentences)")
+        tellOnce("nothing is fetched from \(settings.origin): \(sentences)")
         announce(.upToDate(reasons))
     }
 
@@ -365,7 +365,7 @@ final class Updater: Sendable {
                     settings.policy, isForced: try store.isForced(lifecycle),
                     isBackground: isReleased))
         } catch {
-            tellOnce("unable to tell when to switch: \(error.message)")
+            tellOnce("unable to determine when to switch: \(error.message)")
         }
     }
 

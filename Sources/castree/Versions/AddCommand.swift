@@ -8,40 +8,40 @@ extension Command {
     static let add = Command(
         "add", summary: "imports a directory or an archive as a version",
         discussion: """
-            Reads the files that changed since they were last read, stores what is new, and \
-            builds the version's tree. It reads every file the first time after a reboot, and \
-            always on file systems whose change times prove nothing: read-only images, FUSE, \
-            networks, memory, overlays.
+            Reads the files that changed since the last time, stores new content, and builds the \
+            version's tree. It reads every file the first time after a reboot, and always on file \
+            systems without reliable change times: read-only images, FUSE, network, tmpfs and \
+            overlay mounts.
 
-            Let the build end first: a file that is being written is refused, and so is a \
-            directory in which files appear, vanish or are replaced meanwhile.
+            Let the build finish first. castree refuses a file that is being written, and a \
+            directory in which files appear, disappear or are replaced during the import.
 
-            When the command ends, the version survives a power cut. If it is interrupted or \
-            killed, repeat it; adding the same content under the same name changes nothing. A \
+            When the command ends, the version survives a power cut. If the command is interrupted \
+            or killed, repeat it. Adding the same content under the same name changes nothing. A \
             missing store is created.
 
                 castree add ./dist --version 2025.11.1 --activate
 
-            SOURCE may also be a .zip, .tar, .tar.gz, .tar.zst or .tar.br; - reads a tar \
-            archive from standard input (not .tar.br). The files go straight into the store, \
-            and only whether they are executable is kept of their modes.
+            SOURCE may also be a .zip, .tar, .tar.gz, .tar.zst or .tar.br archive; - reads a tar \
+            archive from standard input (not .tar.br). Files go straight into the store. Of their \
+            modes, only the executable bit is kept.
 
                 castree add release.zip --version 42 --strip CodePush/
                 curl -s https://example.org/42.tar.gz | castree add - --version 42
 
-            What is not for users is left out by --exclude and by .castreeignore files in the \
-            directory, which have the rules of .gitignore and are left out themselves; what \
-            --exclude says counts first. Version control (.git, .hg, .svn …) is left out \
-            unless a pattern names it. In archives --exclude alone counts, and patterns see \
-            the paths before --strip.
+            To leave files out, use --exclude, or .castreeignore files in the directory. These \
+            follow the rules of .gitignore and are left out themselves; --exclude takes \
+            precedence. Version control (.git, .hg, .svn …) is left out unless a pattern names it. \
+            For archives only --exclude applies, to the paths before --strip.
 
                 castree add ./dist --version 42 --exclude '*.map' --exclude .env --skip-junk
 
-            An archive is refused, with the name of the entry, if it holds symbolic links or devices, \
-            hard links but to a file before them, encrypted files, names that lead elsewhere or stand twice, or names that are \
-            neither said to be UTF-8 nor UTF-8 made on Unix; if it is damaged, cut off, joined \
-            with something else, or if another program would find other files in it; and if it \
-            expands to more than --max-size, or to more than a thousand times its size.
+            castree refuses an archive, and names the entry, if it holds symbolic links or \
+            devices, encrypted files, hard links to anything but an earlier file, names that lead \
+            out of the directory or occur twice, or names in an unknown encoding. It also refuses \
+            an archive that is damaged, truncated, joined with other data or ambiguous to other \
+            programs, and one that expands to more than --max-size or a thousand times its own \
+            size.
             """,
         arguments: [
             Argument("SOURCE", "the directory or archive to import", completion: .files)
@@ -49,7 +49,7 @@ extension Command {
         options: [
             .text("version", placeholder: "NAME", "the version's name", required: true),
             .flag("activate", "make the version current afterwards"),
-            .flag("allow-empty", "add a directory or archive without files, too"),
+            .flag("allow-empty", "accept a directory or archive without files"),
         ] + Option.leavingOut + Option.ofDirectories + Option.ofArchives + [.withoutSync]
     ) { invocation in
         let source = invocation.argument("SOURCE")
@@ -89,8 +89,7 @@ extension Invocation {
         let report = try add(directory, listing, as: name, to: versions)
         if let own = VersionStore.shippedName(in: directory) {
             note(
-                "\(directory) has a program.json of Meteor's, for version \(own): its files were added as "
-                    + "they are; castree adopt \(directory) also reads its URLs and what it requires"
+                "\(directory) has a program.json of Meteor's, for version \(own): its files were added as they are; castree adopt \(directory) also reads its URLs and requirements"
             )
         }
         let previous = flag("activate") ? try versions.activate(name) : nil
@@ -119,28 +118,28 @@ extension Invocation {
 
 extension Option {
     static let ofDirectories: [Option] = [
-        .flag("follow", "follow symbolic links, which are refused otherwise; for directories"),
+        .flag("follow", "follow symbolic links, which are otherwise refused (directories only)"),
         .flag(
-            "no-cache", "read every file, even those that look unchanged; for directories"),
+            "no-cache", "read every file, even if it looks unchanged (directories only)"),
     ]
 
     static let ofArchives: [Option] = [
         .text(
             "strip", placeholder: "DIR",
-            "import only what is below this directory of the archive, which holds nothing else"),
+            "import only the files below this directory; the archive must hold nothing else"),
         .text(
             "max-size", placeholder: "BYTES",
-            "refuse an archive whose files are larger than this together", fallback: "1GiB"),
+            "refuse an archive whose files are larger than this in total", fallback: "1GiB"),
     ]
 
     static let leavingOut: [Option] = [
         .text(
             "exclude", placeholder: "PATTERN",
-            "leave out what matches, by gitignore's rules; !PATTERN takes it after all",
+            "leave out files that match, by gitignore's rules; !PATTERN includes them again",
             repeats: true),
         .flag(
             "skip-junk",
-            "leave out what systems leave behind: .DS_Store, ._* of macOS, __MACOSX/, Thumbs.db, "
-                + "desktop.ini"),
+            "leave out the clutter of operating systems: .DS_Store, ._* of macOS, __MACOSX/, "
+                + "Thumbs.db, desktop.ini"),
     ]
 }

@@ -44,7 +44,7 @@ extension Invocation {
             note("and \(counted(added.collisions.count - shownCount, "more such pair"))")
         }
         for version in added.healed {
-            note("version \(version) lacked objects and is complete again")
+            note("version \(version) was missing objects and is complete again")
         }
         note(leftOut: added.leftOut, unwanted: added.unwanted)
     }

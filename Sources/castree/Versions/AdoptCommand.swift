@@ -7,19 +7,21 @@ import VersionTree
 
 extension Command {
     static let adopt = Command(
-        "adopt", summary: "imports what the app was shipped with, to go back to if all else fails",
+        "adopt", summary: "imports the version that the app was shipped with, as the last fallback",
         discussion: """
-            Run it each time the app starts, before castree boot or castree serve. The version becomes \
-            current unless what is current is newer; if an origin sends devices back to what they \
-            were shipped with, this is it. Nothing retires it until another is adopted. The second \
-            time it costs nothing, and an update of the app is noticed by the version's name.
+            Run it each time the app starts, before castree boot or castree serve. The version \
+            becomes current unless the current one is newer. If an origin sends devices back to \
+            the version they were shipped with, they show this one. It is never retired until \
+            another one is adopted. Repeating the command costs nothing; an update of the app is \
+            recognized by the version's name.
 
-            A directory with Meteor's program.json is adopted under the version that stands there, \
-            with its URLs and what it requires; --version may be left out. Name it all the same if \
-            you like: the name there counts.
+            A directory with Meteor's program.json is adopted under the version named there, with \
+            its URLs and requirements. --version may then be left out; if given, the name in \
+            program.json still counts.
 
-            Files are left out as by castree add: --exclude, --skip-junk, .castreeignore. A directory without \
-            files is refused: a mount may come later than the app.
+            --exclude, --skip-junk and .castreeignore leave files out as in castree add. A \
+            directory without files is refused, because it may be a mount point that is not \
+            mounted yet.
 
                 castree adopt /usr/share/kiosk/app --version 2025.11.1
             """,
@@ -28,14 +30,15 @@ extension Command {
         ],
         options: [
             .text(
-                "version", placeholder: "NAME", "the version's name; other content needs another"),
+                "version", placeholder: "NAME",
+                "the version's name; different content needs a different name"),
             .integer(
                 "order", in: 1...Int.max,
-                "its place among the origin's releases: their sequence, or their Meteor order"),
-            .flag("compare", "look at every file, even if the name is the same as before"),
+                "its place among the origin's releases: a sequence, or Meteor's order"),
+            .flag("compare", "compare every file, even if the name is unchanged"),
             .flag(
                 "downloads-first",
-                "if nothing tells which is newer, keep showing what was downloaded"),
+                "if castree cannot tell which is newer, keep the downloaded version current"),
         ] + Option.leavingOut + Option.device.filter { ["app", "group"].contains($0.name) }
     ) { invocation in
         let directory = invocation.argument("DIR")
@@ -93,7 +96,7 @@ extension Invocation {
             output.print(
                 report.becameCurrent
                     ? "It is current now: \(report.reason)."
-                    : "What is current stays: \(report.reason).")
+                    : "The current version stays: \(report.reason).")
         }
     }
 }

@@ -34,8 +34,8 @@ extension Invocation {
                 report.leftOut.contains(where: { ("/" + $0).hasSuffix("/.castreeignore") })
             {
                 note(
-                    "the .castreeignore in \(printable(path)) says nothing here, only in a directory; leave files of an "
-                        + "archive out by --exclude PATTERN")
+                    "the .castreeignore in \(printable(path)) has no effect in an archive; use --exclude PATTERN"
+                )
             }
             let previous = flag("activate") ? try versions.activate(name) : nil
             return try self.report(report, previous: previous)
@@ -52,8 +52,8 @@ extension Invocation {
             !names.contains(String(top))
         else { return }
         note(
-            "all files of \(printable(path)) lie below \(printable(String(top)))/, and do so in the version; --strip "
-                + "\(printable(String(top)))/ leaves that out")
+            "all files of \(printable(path)) are below \(printable(String(top)))/, also in the version; --strip \(printable(String(top)))/ removes that directory"
+        )
     }
 
     /// Waits until there is something to read; a signal ends it.

@@ -7,9 +7,9 @@ extension Command {
     static let diff = Command(
         "diff", summary: "shows what changed from one version to another",
         discussion: """
-            Prints a line for each file: A added, D removed, M changed, R moved. The last line \
-            says how much content the newer version has that the older one lacks. That is \
-            not the download: packs make it less (castree du ORIGIN, castree pull --dry-run).
+            Prints a line for each file: A added, D deleted, M modified, R renamed. The last line \
+            gives the size of the content that only the newer version has. A download is smaller, \
+            because of packs (castree du ORIGIN, castree pull --dry-run).
 
                 castree diff 41 42
             """,

@@ -20,13 +20,12 @@ extension Invocation {
         let own = leftOut.filter(UnwantedName.isVersionControl)
         if !own.isEmpty {
             note(
-                "\(list(own)) left out, as version control's; --exclude '!NAME' takes what it names"
+                "\(list(own)) left out as version control; --exclude '!NAME' includes it"
             )
         }
         if !unwanted.isEmpty {
             note(
-                "\(list(unwanted)) in the version, and probably not for users; leave such files out by --exclude PATTERN or a "
-                    + ".castreeignore (--skip-junk: what systems leave behind), or name them by --exclude '!PATTERN'"
+                "\(list(unwanted)) in the version, and probably not for users; leave such files out with --exclude PATTERN, a .castreeignore or --skip-junk, or confirm them with --exclude '!PATTERN'"
             )
         }
     }

@@ -6,12 +6,12 @@ import VersionTree
 
 extension Command {
     static let missing = Command(
-        "missing", summary: "lists the objects that a version lacks",
+        "missing", summary: "lists the objects that a version is missing",
         discussion: """
-            A version lacks objects that are not downloaded yet, or that a repair took away \
-            because they were damaged. Pull or add the same content again to bring them back. The \
-            manifest that came from a publisher is an object, too, which no path shows: it is counted \
-            here, in 'versions' and in 'status'.
+            Objects are missing if they are not downloaded yet, or if a repair removed them \
+            because they were damaged. Pull or add the same content again to restore them. The \
+            publisher's manifest is an object, too, although no path shows it: it is counted here, \
+            in 'versions' and in 'status'.
 
                 castree missing 42
             """,
@@ -34,7 +34,7 @@ extension Command {
             writer.member("isLowerBound", isLowerBound)
         } text: { output in
             guard !entries.isEmpty else {
-                output.print("Version \(name) lacks nothing.")
+                output.print("Version \(name) is complete.")
                 return
             }
             entries.print(to: output, invocation.sizes)
@@ -43,7 +43,7 @@ extension Command {
             let least =
                 byteCount == 0 ? "of unknown size" : "at least \(size); some sizes are unknown"
             let words = isLowerBound ? least : size
-            output.print("Version \(name) lacks \(objects), \(words).")
+            output.print("Version \(name) is missing \(objects), \(words).")
         }
     }
 }

@@ -8,9 +8,10 @@ extension Command {
     static let retire = Command(
         "retire", summary: "forgets a version",
         discussion: """
-            Deletes the version's tree and its manifest. What only it used becomes garbage, which \
-            castree gc deletes, and how much that is is said. The current, the pending, the embedded, a protected and the last \
-            known good version cannot be retired, nor the way back while another one is on trial; what ends that is said.
+            Deletes the version's tree and its manifest, and prints how much content only it used, \
+            which castree gc then deletes. The current, pending, embedded, last known good and \
+            protected versions cannot be retired, nor the version to roll back to during a trial; \
+            the message says how to proceed.
 
                 castree retire 40 && castree gc
             """,
@@ -29,7 +30,7 @@ extension Command {
             case nil: "\(used); castree gc deletes what nothing else uses."
             case (_, [], _)?: "\(used); other versions use them, too."
             case (_, let objects, let bytes)?:
-                "\(used). castree gc now frees what only it used: "
+                "\(used). castree gc now frees what only this version used: "
                     + "\(counted(objects.count, "object")), \(invocation.sizes.text(bytes))."
             }
         return try invocation.report("\(text)") { writer in

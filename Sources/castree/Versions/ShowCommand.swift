@@ -9,8 +9,8 @@ extension Command {
         "show", summary: "lists the files of a version",
         discussion: """
             Prints for each file its size, the beginning of its address, 'x' if it is executable, \
-            its path, and its routes: the URL paths that serve it besides its path. --json prints \
-            whole addresses.
+            its path, and its routes: further URL paths that serve it. --json prints full \
+            addresses.
 
                 castree show 42
                 castree show 42 --json | jq -r '.entries[] | .address + "  " + .path'
@@ -67,7 +67,7 @@ extension Invocation {
                 entry.routes.isEmpty ? "" : "  (\(entry.routes.joined(separator: ", ")))"
             output.print(
                 """
-                \(padding)\(size)  \(entry.address.shortDescription)  \(mark)  \
+                \(padding)\(size)  \(entry.address.shortDescription)  \(mark) \
                 \(entry.path)\(routes)
                 """)
         }

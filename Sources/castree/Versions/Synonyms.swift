@@ -12,7 +12,7 @@ extension Command {
     private static let list = Command(
         "list", summary: "the same as versions; with VERSION, as show",
         discussion: """
-            Lists the versions, or the files of the one that is named.
+            Lists the versions, or the files of one version.
 
                 castree list
                 castree list 42

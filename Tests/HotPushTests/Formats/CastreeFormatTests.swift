@@ -27,7 +27,8 @@ import StrictJSON
         for status in [404, 410] {
             expect(
                 format.message(.fileStatus(release.files[1], status)),
-                equals: "the origin does not have \"index.html\"; castree publish --verify mends it"
+                equals:
+                    "the origin does not have \"index.html\"; castree publish --verify repairs it"
             )
         }
         // Of a server in trouble nobody knows that.

@@ -89,7 +89,7 @@ struct UnshownWayBackTests {
             let lifecycle = try store.reopened().lifecycle()
             expect(lifecycle.current == "2" && lifecycle.bad.isEmpty, "\(lack): \(lifecycle)")
             if failure == .late {
-                let isTold = app.notices.all.contains { $0.contains("nothing to go back to") }
+                let isTold = app.notices.all.contains { $0.contains("no version to go back to") }
                 expect(isTold, "\(app.notices.all)")
             }
             let browser = try app.visitor()

@@ -62,6 +62,6 @@ package struct CastreeFormat: ReleaseFormat {
         guard case .fileStatus(_, let status) = problem, [404, 410].contains(status) else {
             return problem.message
         }
-        return "\(problem.message); castree publish --verify mends it"
+        return "\(problem.message); castree publish --verify repairs it"
     }
 }
