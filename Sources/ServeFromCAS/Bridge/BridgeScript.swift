@@ -185,15 +185,19 @@ package enum BridgeScript {
 
           const greeting = () => session ? `H 1 ${session} ${received}` : 'H 1 -';
 
+          // Where a worker answers navigations, the server has not seen the token in the page's address.
+          const [, given] = /[?&](\#(AppHandler.tokenPrefix)\d+=\w+)/.exec(location.search) || [];
+          const present = token => { if (token) fetch(`${home}status?${token}`).catch(() => {}); };
           const lost = which => {
             if (link !== which) return;
             link = null;
             which.drop();
             if (which.isOpen) emit('close');
             // Another server of this host's name may have deleted the cookie that lets pages in.
-            if (failures) try {
-              if (localStorage.castreeToken) fetch(home + 'status?' + localStorage.castreeToken).catch(() => {});
-            } catch (error) {}
+            if (failures) {
+              present(given);
+              try { present(localStorage.castreeToken); } catch (error) {}
+            }
             clearTimeout(timer);
             timer = setTimeout(connect, Math.min(200 * 2 ** failures++, 15000) * (0.5 + Math.random()));
           };

@@ -32,7 +32,7 @@ extension AppHandler {
         }
     }
 
-    private func script(_ head: RequestHead) -> Response {
+    func script(_ head: RequestHead) -> Response {
         guard head.method == .get || head.method == .head else {
             return PlainAnswer.methodNotAllowed(head.method)
         }

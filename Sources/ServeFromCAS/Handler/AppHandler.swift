@@ -22,6 +22,7 @@ final class AppHandler: RequestHandler {
     let returnTrouble: TroubleNotice
     let storeTrouble: TroubleNotice
     private let cookieTrouble: TroubleNotice
+    private let tokenTrouble: TroubleNotice
     /// Held while the store is looked for; by threads that may wait, so not by loops.
     let lookingForStore = Mutex<Void>(())
     private let hostPolicy: HostPolicy
@@ -95,6 +96,7 @@ final class AppHandler: RequestHandler {
         returnTrouble = TroubleNotice(options.notice)
         storeTrouble = TroubleNotice(options.notice)
         cookieTrouble = TroubleNotice(options.notice)
+        tokenTrouble = TroubleNotice(options.notice)
         hostPolicy = HostPolicy(port: port, names: options.hosts)
         tokenPolicy = parts.token.map {
             TokenPolicy(
@@ -165,8 +167,13 @@ final class AppHandler: RequestHandler {
                 {
                     isRefused.store(true, ordering: .relaxed)
                 }
-                return .response(
-                    LostTokenPage.response(to: head, Self.tokenName(port: port)) ?? response)
+                if let page = LostTokenPage.response(to: head, Self.tokenName(port: port)) {
+                    return .response(page)
+                }
+                noteLostToken(of: head, exchange)
+                // It holds no secret, and brings the token of a page that a worker shows without a navigation.
+                let isScript = ReservedRoute(path: head.text(head.path)) == .script
+                return .response(isScript ? script(head) : response)
             }
         }
         if isReserved(head) {
@@ -197,6 +204,14 @@ final class AppHandler: RequestHandler {
             return .response(adding(cookies, to: respondCurrent(head, state)))
         }
         return respondPinned(head, exchange, cookies)
+    }
+
+    /// A browser that was shown pages is refused what a page asks for: where a worker answers navigations, nobody sees that.
+    private func noteLostToken(of head: RequestHead, _ exchange: Exchange) {
+        guard browser(of: head, exchange) != nil else { return }
+        tokenTrouble.tell(
+            "a browser that has had pages is refused, since it has no valid token: "
+                + "if they do not come back by themselves, open the address with the token there")
     }
 
     func ended(_ connection: ConnectionID) {
