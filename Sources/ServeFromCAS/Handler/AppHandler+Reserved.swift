@@ -138,9 +138,14 @@ extension AppHandler {
     }
 
     /// Whether somebody may see a page: one that is visible, or has no bridge to say that it is not.
+    ///
+    /// A page that is seen has no reason to be without a connection for a minute: it tries again every 25 seconds at least.
+    /// Its browser was killed.
     func isInForeground(now: Duration) -> Bool {
         let hidden = hidden.withLock { $0 }
-        if bridge.sessions.contains(where: { !hidden.contains($0) }) { return true }
+        let absent = bridge.absent(for: .seconds(60), now: now)
+        let isSeen = { !hidden.contains($0) && !absent.contains($0.description) }
+        if bridge.sessions.contains(where: isSeen) { return true }
         return pins.withLock { $0.hasPageWithoutSession(now: now) }
     }
 
