@@ -148,6 +148,7 @@ package enum BridgeScript {
                   const before = heard;
                   heard = detail.version + (detail.reload ? ' reload' : '');
                   const isAgain = tab.castreeReady === (tab.castreeReady = heard);
+                  if (!isAgain) tab.castreeKept = '';
                   const isOld = isForgotten && Date.now() - greetedAt < 2000;
                   if (isAgain && !isAhead || isOld && worker && worker.controller) {
                     if (before !== heard) kept(() => { if (emit(name, detail)) settle(name, detail); });
@@ -177,7 +178,11 @@ package enum BridgeScript {
                 : isForgotten && (detail.at + 1) * 1000 < performance.timeOrigin ? 3 : 0;
               tab.castreeLeft = mark;
               tab.castreeLeftAgain = count;
-              if (!count) return page.location.reload();
+              if (!count) {
+                // What was in vain while another start went on, is not now.
+                tab.castreeKept = '';
+                return page.location.reload();
+              }
               kept(() => page.location.reload());
               if (count < 3) setTimeout(() => page.location.reload(), 400 * 5 ** count);
             } catch (error) {}
