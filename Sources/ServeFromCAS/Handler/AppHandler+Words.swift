@@ -26,27 +26,48 @@ extension AppHandler {
     struct StartBehindWorker: Sendable {
         var version: String
         var token: String
-        /// Whether they were older ones alone; `nil` if there were none.
+        /// The browser; `nil` if it may be any.
+        var browser: String?
+        /// Whether they were older ones of that browser alone; `nil` if there were none.
         var isOlderAlone: Bool?
     }
 
     /// A start begins behind a worker.
     ///
-    /// - Parameter isOfScript: whether the worker's script makes it, beside the pages that are open; a navigation may end one.
-    func noteStart(of version: String, _ token: String, isOfScript: Bool) {
-        let isHeard = isOfScript && !bridge.sessions.isEmpty
+    /// - Parameter isOfScript: whether the worker's script makes it, beside the pages that are open. A navigation may end
+    ///   one, or be another tab's: only a page that has just come may be what the worker shows for it.
+    func noteStart(
+        of version: String, _ token: String, in browser: String?, isOfScript: Bool
+    ) {
+        let since = SystemClock.now - .seconds(30)
+        let late = heardAt.withLock { $0 }
+        let isHeard = bridge.sessions.contains {
+            mayBe($0, of: browser) && (isOfScript || late[$0] ?? .zero >= since)
+        }
         let start = StartBehindWorker(
-            version: version, token: token, isOlderAlone: isHeard ? !isShown(version) : nil)
+            version: version, token: token, browser: browser,
+            isOlderAlone: isHeard ? !isShown(version) : nil)
         startBehindWorker.withLock { $0 = start }
     }
 
     /// A page is heard of for the first time; it may be gone again when the time of a start ends.
     func noteHeard(_ session: BridgeSessionID) {
+        heardAt.withLock { $0[session] = SystemClock.now }
         let version = page(of: session)
         startBehindWorker.withLock { start in
             guard let begun = start else { return }
-            start?.isOlderAlone = begun.isOlderAlone != false && version != begun.version
+            if version == begun.version {
+                start?.isOlderAlone = false
+            } else if begun.isOlderAlone == nil, mayBe(session, of: begun.browser) {
+                start?.isOlderAlone = true
+            }
         }
+    }
+
+    /// Whether a session's page may be in a browser; what is not known may be.
+    private func mayBe(_ session: BridgeSessionID, of browser: String?) -> Bool {
+        let own = pins.withLock { $0.browser(ofSession: session.description) }
+        return own == nil || browser == nil || own == browser
     }
 
     /// The version that a page vouches for: the one that its requests tell, if it says the same, or another that its
@@ -141,7 +162,7 @@ extension AppHandler {
         }
     }
 
-    /// Takes back a start whose time is over and whose browser has a worker, if older pages alone are open, or were in its time:
+    /// Takes back a start whose time is over and whose browser has a worker, if older pages alone were heard of in its time:
     /// the worker waits behind them, has kept for the next page what came, or had its page there before the browser's own
     /// navigation came.
     ///
@@ -160,7 +181,7 @@ extension AppHandler {
         }
         if let start = startBehindWorker.withLock({ $0 }), start.token == token,
             startup.ask({ $0.isWatching(version) }),
-            start.isOlderAlone == true || !bridge.sessions.isEmpty, !isShown(version)
+            start.isOlderAlone == true, !isShown(version)
         {
             // What was refused was the worker's, which installs: it comes back.
             return takeBackUnshown(version, "its service worker shows an older page", startup)

@@ -38,6 +38,8 @@ final class AppHandler: RequestHandler {
     let rollbacks = Mutex<[Rollback]>([])
     /// Sessions of the bridge that have not yet been told what waits for them.
     let newcomers = Mutex<Set<BridgeSessionID>>([])
+    /// When sessions were first heard of.
+    let heardAt = Mutex<[BridgeSessionID: Duration]>([:])
     /// Sessions of pages that nobody sees.
     let hidden = Mutex<Set<BridgeSessionID>>([])
     /// Sessions of pages that say that their versions work, which were not started then.
