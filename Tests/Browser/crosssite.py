@@ -5,6 +5,7 @@ import http.server
 import threading
 import urllib.parse
 
+import workers
 from place import demand, request
 
 SECRET = "only for the app's own pages"
@@ -54,6 +55,9 @@ def checks(suite):
         linked)
     suite.check(
         "lost-token", "A kiosk whose token's cookie another port deletes or replaces comes back by itself.", lost_token)
+    suite.check(
+        "lost-token-worker", "A kiosk whose worker answers navigations comes back when its token's cookie is gone or renewed.",
+        lost_token_worker)
     suite.check(
         "rendered", "A page that another server renders has files of one version, and the app in its frame is updated.",
         rendered)
@@ -284,6 +288,31 @@ def lost_token(suite):
             demand("only to the app" in each.run("document.body.textContent"), "a stranger is let in")
         tab.wait("!localStorage.castreeToken")
         other.shutdown()
+
+
+def lost_token_worker(suite):
+    store = suite.store()
+    store.add("v1", workers.site("v1", workers.KEEPING), activate=True)
+    asked = "fetch('/index.html?' + Math.random()).then(answer => answer.status)"
+    options = ("--app-id", str(store.path), "--next-port", "--confirm-within", "20s")
+    with suite.browser() as browser:
+        tab = browser.tab()
+        with store.serve("--token", *options) as server:
+            workers.register(tab, server.url)
+            tab.wait("localStorage.castreeToken")
+            server.stop()
+        with store.serve("--new-token", *options) as server:
+            tab.reload()
+            demand(tab.run(asked) == 403, "the old token is taken")
+            demand(server.said("open the address with the token"), f"nothing is said: {server.notices}")
+            tab.go(server.url)
+            demand(tab.run("navigator.serviceWorker.controller && window.version") == "v1", "no worker shows the page")
+            tab.wait("window.isOpen")
+            demand(tab.run(asked) == 200, "the new address does not let the page in")
+            browser.call("Storage.clearCookies")
+            tab.go(server.url.split("?")[0])
+            tab.wait("window.isOpen")
+            demand(tab.run(asked) == 200, "after a lost cookie the page is not let in")
 
 
 class Rendering(Quiet):

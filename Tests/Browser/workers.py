@@ -336,6 +336,10 @@ def strategy_checks(suite):
         "The first release with a worker goes like any other: back to one that has none, and on to another.",
         first)
     suite.check(
+        "worker-beside",
+        "A version whose page is broken is left at its first failed start, though a tab with an older page is open.",
+        beside)
+    suite.check(
         "worker-stuck",
         "A worker whose script never changes keeps its page: status says so, and a server that refuses it frees the page.",
         stuck)
@@ -504,6 +508,28 @@ def forgetting(suite):
         suite.say(f"updated after {loads} loads")
         demand(loads < 6, f"the page was loaded {loads} times")
         demand(lifecycle(store)["knownGood"] == ["v2", "v1"], f"the lifecycle is {lifecycle(store)}")
+
+
+def beside(suite):
+    store = suite.store()
+    worker = HEAD % "all" + STRATEGIES["network-first"]
+    store.add("v1", site("v1", worker), activate=True)
+    store.add("v2", site("v2", worker) | {"index.html": "<!doctype html><script>window.version = 'v2'</script>"})
+    with store.serve("--confirm-within", "4s") as server, suite.browser() as browser:
+        idle = browser.tab()
+        register(idle, server.url)
+        tab = browser.tab()
+        tab.go(server.url)
+        tab.wait("window.isOpen")
+        # What has come a moment ago may be what a worker shows in place of the next page.
+        time.sleep(31)
+        store("activate", "v2", "--at-next-boot")
+        tab.reload()
+        demand(tab.run("window.version") == "v2", "v2 is not shown")
+        demand(server.said("v2 was rolled back", within=20), f"v2 is not left: {server.notices}")
+        tab.reload()
+        demand(tab.run("window.version") == "v1", f"v2 is shown again: {lifecycle(store)}")
+        demand(lifecycle(store)["trials"][0]["strikes"] == 1, f"the lifecycle is {lifecycle(store)}")
 
 
 def stuck(suite):

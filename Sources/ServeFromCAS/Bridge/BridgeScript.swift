@@ -146,6 +146,7 @@ package enum BridgeScript {
                   const before = heard;
                   heard = detail.version + (detail.reload ? ' reload' : '');
                   const isAgain = tab.castreeReady === (tab.castreeReady = heard);
+                  if (!isAgain) tab.castreeKept = '';
                   const isOld = isForgotten && Date.now() - greetedAt < 2000;
                   if (isAgain && !isAhead || isOld && worker && worker.controller) {
                     if (before !== heard) kept(() => { if (emit(name, detail)) settle(name, detail); });
@@ -175,7 +176,11 @@ package enum BridgeScript {
                 : isForgotten && (detail.at + 1) * 1000 < performance.timeOrigin ? 3 : 0;
               tab.castreeLeft = mark;
               tab.castreeLeftAgain = count;
-              if (!count) return page.location.reload();
+              if (!count) {
+                // What was in vain while another start went on, is not now.
+                tab.castreeKept = '';
+                return page.location.reload();
+              }
               kept(() => page.location.reload());
               if (count < 3) setTimeout(() => page.location.reload(), 400 * 5 ** count);
             } catch (error) {}
@@ -183,15 +188,19 @@ package enum BridgeScript {
 
           const greeting = () => session ? `H 1 ${session} ${received}` : 'H 1 -';
 
+          // Where a worker answers navigations, the server has not seen the token in the page's address.
+          const [, given] = /[?&](\#(AppHandler.tokenPrefix)\d+=\w+)/.exec(location.search) || [];
+          const present = token => { if (token) fetch(`${home}status?${token}`).catch(() => {}); };
           const lost = which => {
             if (link !== which) return;
             link = null;
             which.drop();
             if (which.isOpen) emit('close');
             // Another server of this host's name may have deleted the cookie that lets pages in.
-            if (failures) try {
-              if (localStorage.castreeToken) fetch(home + 'status?' + localStorage.castreeToken).catch(() => {});
-            } catch (error) {}
+            if (failures) {
+              present(given);
+              try { present(localStorage.castreeToken); } catch (error) {}
+            }
             clearTimeout(timer);
             timer = setTimeout(connect, Math.min(200 * 2 ** failures++, 15000) * (0.5 + Math.random()));
           };

@@ -37,6 +37,7 @@ extension AppHandler {
         case .closed(let session, _):
             newcomers.withLock { _ = $0.remove(session) }
             hidden.withLock { _ = $0.remove(session) }
+            heardAt.withLock { $0[session] = nil }
             earlyWords.withLock { $0[session] = nil }
             pins.withLock { $0.leave(session: session.description, now: SystemClock.now) }
         case .refused:

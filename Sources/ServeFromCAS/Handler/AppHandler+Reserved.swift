@@ -32,7 +32,7 @@ extension AppHandler {
         }
     }
 
-    private func script(_ head: RequestHead) -> Response {
+    func script(_ head: RequestHead) -> Response {
         guard head.method == .get || head.method == .head else {
             return PlainAnswer.methodNotAllowed(head.method)
         }
@@ -134,9 +134,13 @@ extension AppHandler {
     }
 
     /// Whether a page is visible, or has no bridge to report that it is not.
+    ///
+    /// A visible page reconnects within 25 seconds. If it has had no connection for a minute, its browser was killed.
     func isInForeground(now: Duration) -> Bool {
         let hidden = hidden.withLock { $0 }
-        if bridge.sessions.contains(where: { !hidden.contains($0) }) { return true }
+        let absent = bridge.absent(for: .seconds(60), now: now)
+        let isSeen = { !hidden.contains($0) && !absent.contains($0.description) }
+        if bridge.sessions.contains(where: isSeen) { return true }
         return pins.withLock { $0.hasPageWithoutSession(now: now) }
     }
 

@@ -16,12 +16,12 @@ extension AppHandler {
     ///
     /// May wait for other processes.
     /// - Parameters:
-    ///   - hasWorker: whether its browser has a service worker.
+    ///   - browser: its browser, if that has a service worker.
     ///   - end: by then the request has been answered, so nothing starts any more.
     /// - Returns: the request to answer; `nil` if another process has locked the store for so long that nothing was
     ///   started.
     func pageBegins(
-        _ head: RequestHead, hasWorker: Bool, by end: SuspendingClock.Instant
+        _ head: RequestHead, withWorkerOf browser: String?, by end: SuspendingClock.Instant
     ) -> RequestHead? {
         follow()
         guard let startup else { return head }
@@ -48,8 +48,10 @@ extension AppHandler {
                 isRefused.store(false, ordering: .relaxed)
                 isStartedByToken.store(head.hasSecret, ordering: .relaxed)
                 if let left = begun.left { tellRollback(left.from, left.reason) }
-                if hasWorker || head.isNavigationOfWorker {
-                    noteStart(of: begun.version, begun.token, isOfScript: head.isWorkerScript)
+                if browser != nil || head.isNavigationOfWorker {
+                    noteStart(
+                        of: begun.version, begun.token, in: browser,
+                        isOfScript: head.isWorkerScript)
                 }
                 if head.isFromAnotherOrigin {
                     startedByOthers.withLock { _ = $0.insert(begun.version) }

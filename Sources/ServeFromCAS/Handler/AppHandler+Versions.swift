@@ -37,16 +37,16 @@ extension AppHandler {
             request.load == .page || head.isPageOfWorker
             || request.isWorkerScript && pins.withLock { $0.keepsPages(request) }
         if begins, !fetched.hasBegun, isPageNews(head) {
-            let (method, hasWorker) = (head.method, pins.withLock { $0.hasWorker(request) })
+            let browser = pins.withLock { $0.hasWorker(request) ? request.cookie?.browser : nil }
             return later(head, exchange, until: fetched.end) { end in
                 var fetched = fetched
                 fetched.end = end
                 fetched.hasBegun = true
-                fetched.head = self.pageBegins(head, hasWorker: hasWorker, by: end)
+                fetched.head = self.pageBegins(head, withWorkerOf: browser, by: end)
                 fetched.isBusy = fetched.head == nil
                 return fetched
             } then: {
-                if $0.isBusy { return .response(Self.busy(method)) }
+                if $0.isBusy { return .response(Self.busy(head.method)) }
                 return self.respondPinned($0.head ?? head, exchange, cookies, $0)
             }
         }

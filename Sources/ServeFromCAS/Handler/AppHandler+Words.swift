@@ -24,26 +24,46 @@ extension AppHandler {
     struct StartBehindWorker: Sendable {
         var version: String
         var token: String
-        /// Whether all of them were older pages; `nil` if there were none.
+        /// The browser; `nil` if it may be any.
+        var browser: String?
+        /// Whether all of them were older pages of that browser; `nil` if there were none.
         var isOlderAlone: Bool?
     }
 
-    /// - Parameter isOfScript: whether the worker's script makes the start, beside the open pages; a navigation may
-    ///   end one.
-    func noteStart(of version: String, _ token: String, isOfScript: Bool) {
-        let isHeard = isOfScript && !bridge.sessions.isEmpty
+    /// - Parameter isOfScript: whether the worker's script makes the start, beside the open pages. A navigation may end
+    ///   a page, or be another tab's, so only a page that has just come may be what the worker shows for it.
+    func noteStart(
+        of version: String, _ token: String, in browser: String?, isOfScript: Bool
+    ) {
+        let since = SystemClock.now - .seconds(30)
+        let late = heardAt.withLock { $0 }
+        let isHeard = bridge.sessions.contains {
+            mayBe($0, of: browser) && (isOfScript || late[$0] ?? .zero >= since)
+        }
         let start = StartBehindWorker(
-            version: version, token: token, isOlderAlone: isHeard ? !isShown(version) : nil)
+            version: version, token: token, browser: browser,
+            isOlderAlone: isHeard ? !isShown(version) : nil)
         startBehindWorker.withLock { $0 = start }
     }
 
     /// Records that a page reports for the first time; it may be gone again when the time of a start ends.
     func noteHeard(_ session: BridgeSessionID) {
+        heardAt.withLock { $0[session] = SystemClock.now }
         let version = page(of: session)
         startBehindWorker.withLock { start in
             guard let begun = start else { return }
-            start?.isOlderAlone = begun.isOlderAlone != false && version != begun.version
+            if version == begun.version {
+                start?.isOlderAlone = false
+            } else if begun.isOlderAlone == nil, mayBe(session, of: begun.browser) {
+                start?.isOlderAlone = true
+            }
         }
+    }
+
+    /// Whether a session's page may be in a browser; an unknown one may be.
+    private func mayBe(_ session: BridgeSessionID, of browser: String?) -> Bool {
+        let own = pins.withLock { $0.browser(ofSession: session.description) }
+        return own == nil || browser == nil || own == browser
     }
 
     /// The version that a page confirms: the one that its requests show, if it reports the same, or another that its
@@ -133,7 +153,7 @@ extension AppHandler {
         }
     }
 
-    /// Takes back a start whose time is over, if its browser has a worker and only older pages are or were open.
+    /// Takes back a start whose time is over and whose browser has a worker, if only older pages reported during that time.
     ///
     /// The worker waits behind them, has kept the new page for the next load, or showed its own page before the
     /// navigation came. A start also does not count if the server refused requests that may be its page's, because of
@@ -152,7 +172,7 @@ extension AppHandler {
         }
         if let start = startBehindWorker.withLock({ $0 }), start.token == token,
             startup.ask({ $0.isWatching(version) }),
-            start.isOlderAlone == true || !bridge.sessions.isEmpty, !isShown(version)
+            start.isOlderAlone == true, !isShown(version)
         {
             // The refused request was the installing worker's, which asks again.
             return takeBackUnshown(version, "its service worker shows an older page", startup)

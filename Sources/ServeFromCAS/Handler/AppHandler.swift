@@ -21,6 +21,7 @@ final class AppHandler: RequestHandler {
     let returnTrouble: TroubleNotice
     let storeTrouble: TroubleNotice
     private let cookieTrouble: TroubleNotice
+    private let tokenTrouble: TroubleNotice
     /// Held while the store is looked for; by threads that may wait, so not by loops.
     let lookingForStore = Mutex<Void>(())
     private let hostPolicy: HostPolicy
@@ -34,6 +35,8 @@ final class AppHandler: RequestHandler {
     let rollbacks = Mutex<[Rollback]>([])
     /// Sessions of the bridge that have not yet been told what waits for them.
     let newcomers = Mutex<Set<BridgeSessionID>>([])
+    /// When each session reported for the first time.
+    let heardAt = Mutex<[BridgeSessionID: Duration]>([:])
     let hidden = Mutex<Set<BridgeSessionID>>([])
     /// Sessions of pages that confirmed versions which had not been started.
     let earlyWords = Mutex<[BridgeSessionID: String]>([:])
@@ -82,6 +85,7 @@ final class AppHandler: RequestHandler {
         returnTrouble = TroubleNotice(options.notice)
         storeTrouble = TroubleNotice(options.notice)
         cookieTrouble = TroubleNotice(options.notice)
+        tokenTrouble = TroubleNotice(options.notice)
         hostPolicy = HostPolicy(port: port, names: options.hosts)
         tokenPolicy = parts.token.map {
             TokenPolicy(
@@ -149,8 +153,13 @@ final class AppHandler: RequestHandler {
                 {
                     isRefused.store(true, ordering: .relaxed)
                 }
-                return .response(
-                    LostTokenPage.response(to: head, Self.tokenName(port: port)) ?? response)
+                if let page = LostTokenPage.response(to: head, Self.tokenName(port: port)) {
+                    return .response(page)
+                }
+                noteLostToken(of: head, exchange)
+                // It holds no secret, and brings the token of a page that a worker shows without a navigation.
+                let isScript = ReservedRoute(path: head.text(head.path)) == .script
+                return .response(isScript ? script(head) : response)
             }
         }
         if isReserved(head) {
@@ -181,6 +190,14 @@ final class AppHandler: RequestHandler {
             return .response(adding(cookies, to: respondCurrent(head, state)))
         }
         return respondPinned(head, exchange, cookies)
+    }
+
+    /// A browser that was shown pages is refused what a page asks for: where a worker answers navigations, nobody sees that.
+    private func noteLostToken(of head: RequestHead, _ exchange: Exchange) {
+        guard browser(of: head, exchange) != nil else { return }
+        tokenTrouble.tell(
+            "a browser that has had pages is refused, since it has no valid token: "
+                + "if they do not come back by themselves, open the address with the token there")
     }
 
     func ended(_ connection: ConnectionID) {

@@ -39,6 +39,28 @@ extension BridgeScriptTests {
             script.split(separator: "_castree", omittingEmptySubsequences: false).count, equals: 2)
     }
 
+    @Test
+    func
+        `presents the token in the page's address, and the one that it keeps, when it is not let in`()
+        throws
+    {
+        let cases = [
+            ("?a=1&castree_token_1=ab&b=2", "null", "castree_token_1=ab"),
+            ("?castree_token_1=ab", "{ castreeToken: 'n=v' }", "castree_token_1=ab,n=v"),
+            ("?xcastree_token_1=ab", "{ castreeToken: 'n=v' }", "n=v"), ("", "{}", ""),
+        ]
+        for (search, kept, presented) in cases {
+            let page = "null; location.search = '\(search)'; globalThis.localStorage = \(kept)"
+            // What the app makes of its address later does not count.
+            let steps = """
+                location.search = '';
+                for (let count = 0; count < 2; count++) { socket.onclose(); if (!count) await another(); }
+                console.log(posts.map(each => each.replace('http://localhost:1/_castree/status?', '')).join());
+                """
+            try expect(run(steps, frame: page), equals: presented)
+        }
+    }
+
     @Test func `tells whoever listens late of what waits, and of what was left, once`() throws {
         let steps = """
             const heard = [];

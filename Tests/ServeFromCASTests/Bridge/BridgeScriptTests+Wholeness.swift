@@ -209,6 +209,21 @@ extension BridgeScriptTests {
         }
     }
 
+    @Test func `may do so again once another version, or another start, is told of`() throws {
+        let (ready, left) = ("tell(1, 'version-ready', { version: '3' });", "left(1, true, 5);")
+        for (news, before, isAgain) in [
+            (ready, "castreeReady: '3'", false), (ready, "castreeReady: '4'", true),
+            (left, "castreeLeft: '2 5'", false), (left, "castreeLeft: '2 4'", true),
+        ] {
+            let tab = "castreeVersion: '&version=2', castreeKept: '&version=2', \(before)"
+            try expect(
+                run(
+                    "open(first); \(news) console.log(`${tab.castreeKept}|`);", frame: Self.second,
+                    storage: "{ value: Object.assign(tab, { \(tab) }) }"),
+                equals: isAgain ? "|" : "&version=2|", "\(before)")
+        }
+    }
+
     @Test func `remembers the sessions of its tab until that goes to another page`() throws {
         for (type, window, shown) in [
             ("reload", "globalThis", " b c A"), ("navigate", "globalThis", " A"),

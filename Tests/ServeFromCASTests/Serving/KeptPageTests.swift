@@ -1,4 +1,5 @@
 import StorageTestSupport
+import Synchronization
 
 @testable import ServeFromCAS
 
@@ -137,6 +138,30 @@ struct KeptPageTests {
         let lifecycle = try store.reopened().lifecycle()
         expect(lifecycle.current == "1" && lifecycle.pending == "2")
         expect(lifecycle.trials.map(\.strikes), equals: isShown ? [1] : [])
+    }
+
+    @Test(
+        "hides no start of another browser, nor of another tab where it was open long before, so that nothing is ever struck",
+        arguments: [false, true])
+    func idle(isOfOther: Bool) throws {
+        let store = try TemporaryStore.app(good: "1")
+        let app = try TestApp(watching: store)
+        let browser = try app.visitor()
+        let script = [("Service-Worker", "script"), ("Referer", browser.origin + "/")]
+        try expect(browser.ask("GET", "/app.js", script).text, equals: "run('one')")
+        let idle = isOfOther ? try app.visitor() : browser
+        let session = try idle.beginSession()
+        try idle.post("/_castree/bridge?session=\(session)&version=1", "3\nA 0")
+        if !isOfOther {
+            app.server.handler.heardAt.withLock { $0 = $0.mapValues { $0 - .seconds(40) } }
+        }
+        try store.versions.activateAtNextBoot("2")
+        // Its page is broken: nobody ever hears of it.
+        try expect(browser.navigate().text.contains("two"))
+        app.look(after: .seconds(2001))
+        let lifecycle = try store.reopened().lifecycle()
+        expect(lifecycle.current == "1" && lifecycle.pending == "2")
+        expect(lifecycle.trials.map(\.strikes), equals: [1])
     }
 
     @Test func `hides nothing that another tab shows`() throws {

@@ -61,6 +61,41 @@ struct LostTokenTests {
         expect(app.records.all.allSatisfy { !$0.target.contains(query) })
     }
 
+    @Test
+    func
+        `gets the bridge's script all the same, which brings the token of a page that a worker shows`()
+        throws
+    {
+        let (app, query) = try kiosk()
+        let browser = try app.browser()
+        for target in ["/_castree/bridge.js", "/_castree/bridge.js?\(query.dropLast())"] {
+            let answer = try browser.ask("GET", target, scriptLoad)
+            expect(answer.status, equals: 200)
+            expect(answer.body == BridgeScript.bytes)
+            expect(answer.value("Cross-Origin-Resource-Policy"), equals: "same-origin")
+            expect(!answer.head.contains("Set-Cookie"))
+        }
+        for other in ["bridge", "status", "confirm", "mixed", "x", "bridge.js/", "bridge.j%73"] {
+            try expect(browser.ask("GET", "/_castree/\(other)", scriptLoad).status, equals: 403)
+        }
+    }
+
+    @Test func `is told of on standard error if it has had a page and no navigation comes, once`()
+        throws
+    {
+        let (app, query) = try kiosk()
+        let stranger = try app.browser()
+        try stranger.ask("GET", "/app.js", scriptLoad)
+        let browser = try app.browser()
+        try browser.ask("GET", "/?\(query)", navigation)
+        browser.cookies["castree_token_\(app.port)"] = "old"
+        try browser.navigate()
+        expect(app.notices.all, equals: [])
+        for _ in 0..<2 { try expect(browser.load("/app.js").status, equals: 403) }
+        expect(app.notices.all.count, equals: 1)
+        expect(app.notices.all.first?.contains("open the address with the token") == true)
+    }
+
     @Test func `is given nothing where no token is needed`() throws {
         let app = try TestApp(try .app(current: "1"))
         let browser = try app.visitor()

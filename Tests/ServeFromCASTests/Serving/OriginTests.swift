@@ -184,13 +184,15 @@ struct TokenTests {
         }
     }
 
-    @Test func `is needed for everything: once in the address, then as a cookie`() throws {
+    @Test func `is needed for all but the bridge's script: once in the address, then as a cookie`()
+        throws
+    {
         let app = try app(TemporaryStore.app())
         let query = try require(app.server.url.split(separator: "?").last)
         let token = try require(query.split(separator: "=").last)
         expect(token.utf8.count, equals: 32)
         let stranger = try app.browser()
-        for path in ["/", "/app.js", "/_castree/status", "/_castree/bridge.js"] {
+        for path in ["/", "/app.js", "/_castree/status"] {
             try expect(stranger.ask("GET", path).status, equals: 403)
         }
         let wrong = String(repeating: "0", count: 32)

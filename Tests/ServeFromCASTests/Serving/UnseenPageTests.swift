@@ -123,6 +123,31 @@ struct UnseenPageTests {
         try expect(app.store.reopened().lifecycle().knownGood, equals: ["2", "1"])
     }
 
+    @Test
+    func
+        `holds no waiting version back, of whatever version, once its browser has been dead for a minute`()
+        throws
+    {
+        let app = try Self.app()
+        func isSeen(after time: Duration) -> Bool {
+            app.server.handler.isInForeground(now: SystemClock.now + time)
+        }
+        // Over requests, and by a WebSocket; both are killed: no page says that it goes.
+        _ = try Self.open(Page(version: "1", state: .seen), app)
+        do {
+            let page = try SocketPage(app.visitor())
+            expect(isSeen(after: .seconds(200)), "a page with a connection is not seen")
+            withExtendedLifetime(page) {}
+        }
+        try app.wait(for: "the end of the connections") {
+            app.server.bridge.absent(for: .zero, now: SystemClock.now).count == 2
+        }
+        expect(isSeen(after: .seconds(30)), "a page may be about to connect again")
+        expect(!isSeen(after: .seconds(90)))
+        // A trial goes on all the same: its page may be frozen, and then was hidden before.
+        expect(app.server.bridge.sessions.count, equals: 2)
+    }
+
     @Test func `is in the background only for as long as the program says so, too`() throws {
         let app = try Self.app()
         try app.store.versions.activateAtNextBoot("2")
