@@ -92,7 +92,7 @@ package struct OriginUsage: Sendable {
     ) throws(StoreError) {
         let log = OriginLog(storage)
         let named = try LogCopy.pointer(.stable).read(from: storage).pointer?.log
-        var found = try log.state(from: named ?? 0)
+        var found = try log.newestState(from: named ?? 0)
         if found == nil, named == nil, storage.isOnDisk {
             found = try OriginState(standingIn: storage)
         }

@@ -71,17 +71,9 @@ extension OriginPublisher {
     func logged(
         _ channel: ChannelName, _ seen: LogCopy.Seen, _ log: OriginLog
     ) throws(StoreError) -> OriginState? {
-        guard var state = try log.state(from: seen.pointer?.log ?? 0) else { return nil }
+        guard let state = try log.newestState(from: seen.pointer?.log ?? 0) else { return nil }
         // Where each look is paid for, who writes to a channel looks at its pointer.
-        if storage.isOnDisk {
-            // What is written where an entry is lost would come before those that were built upon it.
-            while let later = try log.later(than: state.number),
-                let newer = try log.state(from: later), newer.number > state.number
-            {
-                state = newer
-            }
-            try checkEnd(of: log, state)
-        }
+        if storage.isOnDisk { try checkEnd(of: log, state) }
         try checkEnd(of: log, state, channel, seen)
         return state
     }

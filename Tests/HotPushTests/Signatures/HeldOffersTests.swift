@@ -116,10 +116,12 @@ import BucketTestSupport
         }
     }
 
-    @Test("stays when the log goes on after a gap, which nobody fills", arguments: [true, false])
-    func gap(_ isSigned: Bool) throws {
+    @Test(
+        "stays when the log goes on after a gap, which nobody fills", arguments: places,
+        [true, false])
+    func gap(_ kind: OriginPlace, _ isSigned: Bool) throws {
         for isPruned in [false, true] {
-            let scene = try Scene(.directory, isSigned: isSigned)
+            let scene = try Scene(kind, isSigned: isSigned)
             try scene.people.publish("1", scene.sealing, to: "beta")
             let lost = try scene.end + 1
             try scene.people.publish("2", scene.sealing)
