@@ -116,7 +116,11 @@ extension OriginMirror {
         _ file: ChangingFile, _ news: DocumentNews
     ) throws(StoreError) -> FileChange {
         var (taken, complaint) = (news, String?.none)
-        if case .changed(let bytes, _) = news {
+        // Nobody deletes what the log names.
+        if case .gone = news {
+            complaint = try objection(to: file, "is gone")
+            if complaint != nil { taken = .same }
+        } else if case .changed(let bytes, _) = news {
             // One that is here and cannot be understood is nothing to hold on to.
             let before = try cache.kept(file).flatMap { try? file.order($0) }
             let order: Int64?
@@ -125,7 +129,9 @@ extension OriginMirror {
                 complaint = error.message + (before == nil ? "" : "; what it said before counts")
                 order = nil
             }
-            if let before, let order, order < before { complaint = try objection(toOlder: file) }
+            if let before, let order, order < before {
+                complaint = try objection(to: file, "is an older copy")
+            }
             if before != nil, complaint != nil { taken = .same }
         }
         negatives.tell(complaint, of: file.path)
@@ -152,14 +158,17 @@ extension OriginMirror {
         state.withLock { $0.proved[path] = nil }
     }
 
-    /// Why a copy in the bucket that names an older entry of the log than the one here does not count; `nil` if it does.
+    /// Why a copy in the bucket that names an older entry of the log than the one here, or is not there any more, does not
+    /// count; `nil` if it does.
     ///
     /// Anybody who may write there may have written either. What is true stands in the log, so the one here counts
     /// unless the log says something else; one that it has proved is not held against it again.
     /// - Throws: what says that the bucket cannot be reached.
-    private func objection(toOlder file: ChangingFile) throws(StoreError) -> String? {
+    private func objection(
+        to file: ChangingFile, _ problem: String
+    ) throws(StoreError) -> String? {
         let (path, digest) = (file.path, cache.digest(of: file.path))
-        let older = "\(path) in \(cache.place) is an older copy than the one here, which counts"
+        let older = "\(path) in \(cache.place) \(problem), and the one here counts"
         let mended = "\(older); the next publish there mends it"
         if let digest, state.withLock({ $0.proved[path] }) == digest { return mended }
         do throws(StoreError) {

@@ -1,6 +1,5 @@
 package import CASStore
 import HotPush
-import StrictJSON
 import Synchronization
 import VersionTree
 
@@ -40,16 +39,12 @@ extension OriginReader {
         }
         let told = try history.outcome.get()
         let key = ChannelKey(channel: name, system: system)
-        func standing(in state: State) -> Joined? {
-            state.joined[key].flatMap {
-                $0.pointer == pointer.reading && $0.history == history.reading ? $0 : nil
-            }
-        }
-        if told == nil, state.withLock({ standing(in: $0) }) == nil {
-            try refuseLostHistory(key, of: offered, mayRead: mayRead)
-        }
         let joined = state.withLock { state in
-            if let known = standing(in: state) { return known }
+            if let known = state.joined[key], known.pointer == pointer.reading,
+                known.history == history.reading
+            {
+                return known
+            }
             let joined = Joined(
                 pointer: pointer.reading, history: history.reading,
                 channel: ClientChannel(offered, told ?? ClientHistory(system, name)),
@@ -61,29 +56,6 @@ extension OriginReader {
             try prove(joined.channel, joined.number, offered, for: system, mayRead: mayRead)
         }
         return (joined.channel, joined.number)
-    }
-
-    /// Refuses a channel whose history is not here although the log names one: without it nothing would be offered.
-    ///
-    /// The entries that the pointer and the configuration name were written before them, and histories before these; the
-    /// later one has what the earlier one has. Where the log is not here, nothing is known to be lost.
-    /// - Throws: `.damagedOrigin`; `.unread`; what reading throws.
-    private func refuseLostHistory(
-        _ key: ChannelKey, of pointer: ChannelPointer, mayRead: Bool
-    ) throws(StoreError) {
-        let system = key.system.rawValue
-        let configuration = try file(
-            OriginLayout.clientConfiguration(of: system),
-            limit: ClientConfiguration.byteCountMax, mayRead: mayRead)
-        let path = OriginLayout.clientHistory(of: key.channel, system)
-        guard mayRead else { throw StoreError(.unread, "the log has to be read") }
-        // What is no configuration is refused elsewhere.
-        let told = configuration.flatMap { (try? JSONValue.parse($0))?["log"]?.asInt64 }
-        guard origin.logNames(path, in: max(pointer.log ?? 1, told ?? 1)) else { return }
-        throw StoreError(
-            .damagedOrigin,
-            "the origin has lost \(path); the next castree publish or castree withdraw on the channel writes it again, and so "
-                + "does castree fsck --repair")
     }
 
     private func pointer(
@@ -125,6 +97,7 @@ extension OriginReader {
     /// What a file says now: what is known of it if it has not changed, else what it is found to say.
     ///
     /// What cannot be understood is kept as well, or it would be read for each request; not what could not be read.
+    /// What the log names, and is not here, is lost: nobody is told that it never was.
     func current<Value: Sendable>(
         _ path: String, _ known: Kept<Value>?, limit: Int, _ mayRead: Bool,
         _ understand: ([UInt8]) throws(StoreError) -> Value
@@ -136,7 +109,13 @@ extension OriginReader {
         }
         let reading = state.withLock { $0.nextReading() }
         guard let file = try origin.file(path, limit: limit) else {
-            return Kept(status: nil, outcome: .success(nil), reading: reading)
+            let lost = StoreError(
+                .damagedOrigin,
+                "the origin has lost \(path); the next castree publish or castree withdraw on the channel writes it again, "
+                    + "and so does castree fsck --repair")
+            return Kept(
+                status: nil, outcome: origin.logNames(path) ? .failure(lost) : .success(nil),
+                reading: reading)
         }
         let outcome: Result<Value?, StoreError>
         do throws(StoreError) {
