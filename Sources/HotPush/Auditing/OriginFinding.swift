@@ -66,6 +66,9 @@ package struct OriginFinding: Sendable, Hashable {
         return [.pack, .delivery].contains(OriginKey(path: path)?.kind)
     }
 
+    /// Whether it is about a channel's pointer.
+    var isOfPointer: Bool { path.flatMap(OriginLayout.channel(ofPointer:)) != nil }
+
     /// Adds why it could not be repaired.
     mutating func stays(because error: StoreError) {
         message += "; it could not be repaired: \(error.message)"

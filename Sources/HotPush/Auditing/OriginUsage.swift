@@ -101,6 +101,7 @@ package struct OriginUsage: Sendable {
         }
         (entry, epoch) = (state.number, state.entry.epoch)
         let survey = try OriginSurvey(storage, log).run(listed)
+        try survey.holdCopies(beside: state)
         let live = try survey.live(keptFrom: state.entry.keptFrom, upTo: state)
         let table = survey.table
         // By position: 0 for nobody's, the number of the one release that has it, or -1 for more of them.

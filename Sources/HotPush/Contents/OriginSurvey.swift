@@ -33,7 +33,7 @@ final class OriginSurvey {
     /// What these are numbers of.
     private var lists = ReleaseLists()
     /// What pointers offer that devices read, and the log's newest do not.
-    private var copied: Set<LiveRelease> = []
+    private(set) var copied: Set<LiveRelease> = []
 
     /// - Parameter isStrict: whether a release must have all that it names, also what can be made again.
     init(_ storage: any ObjectStorage, _ log: OriginLog, isStrict: Bool = false) {
@@ -91,6 +91,17 @@ final class OriginSurvey {
 
     /// From now on what a pointer offers counts as live, whatever the log says: devices read it.
     func hold(_ pointer: ChannelPointer?) { copied.formUnion(pointer?.liveReleases ?? []) }
+
+    /// Holds what pointers offer that a prune leaves as they are: of channels that the log does not know, newer ones, and
+    /// those that are not to be replaced.
+    func holdCopies(beside state: OriginState) throws(StoreError) {
+        for channel in pointerFiles.compactMap(OriginLayout.channel(ofPointer:)) {
+            let copy = LogCopy.pointer(channel)
+            let seen = try copy.read(from: storage)
+            let isAsNew = try allowing([.damagedOrigin], try copy.isAsNew(seen, as: state, log))
+            if state.pointers[channel] == nil || isAsNew != false { hold(seen.pointer) }
+        }
+    }
 
     /// The files of all releases that the entries from `keptFrom` to that of the state offer, and of those that are held.
     /// - Throws: `.damagedOrigin` if the manifest of one that is still offered cannot be read.

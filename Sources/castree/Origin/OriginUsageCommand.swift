@@ -86,7 +86,7 @@ extension OriginUsage {
             ("offered", offered, "what releases on offer have"),
             ("grace", inGrace, "what devices may still be fetching"),
             ("waiting", waiting, "what no release has; a later prune deletes it"),
-            ("garbage", garbage.values.reduce(self[.scratch], +), "what the next prune deletes"),
+            ("garbage", garbage.values.reduce(self[.scratch], +), "what the next prune may delete"),
         ]
     }
 
