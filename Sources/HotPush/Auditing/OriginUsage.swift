@@ -96,7 +96,7 @@ package struct OriginUsage: Sendable {
         if found == nil, named == nil, storage.isOnDisk {
             found = try OriginState(standingIn: storage)
         }
-        guard let state = found else {
+        guard let state = found, state.hasLog || !state.pointers.isEmpty else {
             throw try OriginTraces(of: storage).absence(namedBy: named)
         }
         (entry, epoch) = (state.number, state.entry.epoch)

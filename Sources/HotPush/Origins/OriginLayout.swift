@@ -56,6 +56,8 @@ package enum OriginLayout {
     ]
     /// What a withdrawal does without.
     static let unneededToWithdraw = [packs, deliveries, twins, facts, clients]
+    /// What stands in an origin, a store or something else: none is begun there.
+    static let taken = [objects, manifests, channels, StoreLayout.format]
     /// What is a directory in every origin that has it.
     static let directories = readDirectories + [log, epochs]
 
