@@ -3,6 +3,15 @@ import Storage
 import VersionTree
 
 extension OriginState {
+    /// The same without what channels offer that no key known here has signed, where somebody signs: of them nothing is
+    /// fetched, and nothing is taken over.
+    /// - Parameter channel: the one that is published to; it counts, whoever has signed it.
+    func counted(_ channel: ChannelName, _ sealing: PointerSealing) -> OriginState {
+        guard sealing.isSigning else { return self }
+        let pointers = pointers.filter { $0.key == channel || sealing.knowsSigner(of: $0.value) }
+        return OriginState(number: number, entry: entry, pointers: pointers)
+    }
+
     /// The delivery of a version: that of the channel, or else of another one that offers the same.
     func delivery(of manifest: ObjectID, in channel: ChannelName) -> PublishedDelivery? {
         if let delivery = pointers[channel]?.delivery(of: manifest) { return delivery }

@@ -52,6 +52,7 @@ final class ReleasePacking {
     ///
     /// Makes nothing.
     func plan(in state: OriginState) throws(StoreError) -> PackReport? {
+        let state = state.counted(work.channel, options.sealing)
         let need = try need(in: state)
         return need.isMet
             ? PackReport(nothingFor: need)
@@ -65,6 +66,7 @@ final class ReleasePacking {
     /// - Returns: whether there is anything to do.
     @discardableResult
     func prepare(in state: OriginState) throws(StoreError) -> Bool {
+        let state = state.counted(work.channel, options.sealing)
         let need = try need(in: state)
         guard !need.isMet else {
             nothing = PackReport(nothingFor: need)
@@ -252,6 +254,7 @@ final class ReleasePacking {
 
     /// Says which packs of a release that keeps them are missing or damaged, where none are made.
     func checkKept(in state: OriginState) throws(StoreError) {
+        let state = state.counted(work.channel, options.sealing)
         guard let delivery = state.delivery(of: version.manifest, in: work.channel) else { return }
         let remedy =
             "castree pack \(version.name) \(printable(storage.place)) --channel \(work.channel) --verify makes again what "
