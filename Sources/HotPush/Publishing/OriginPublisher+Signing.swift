@@ -53,7 +53,7 @@ extension OriginPublisher {
 
     /// Writes the versions of the trust by which the keys have signed, and which an origin has lost: devices that know the
     /// newer keys obey no older ones, and those that are behind cannot follow.
-    private func putTrustBack(for pointer: ChannelPointer) throws(StoreError) {
+    func putTrustBack(for pointer: ChannelPointer) throws(StoreError) {
         guard let origin = pointer.origin, let newest = pointer.trustVersion else { return }
         let files = try options.sealing.trusts(of: origin).filter { $0.version <= newest }
         // What is adopted may lack any; else one look must do.

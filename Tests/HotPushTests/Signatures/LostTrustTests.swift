@@ -162,6 +162,15 @@ import StorageTestSupport
         }
     }
 
+    @Test("comes back with a publish of what is offered already", arguments: places)
+    func publishedAgain(_ kind: OriginPlace) throws {
+        let people = try rotated(kind)
+        try people.place.set(OriginLayout.trust(3), nil)
+        let before = try people.bytes()
+        try people.publish("1", people.sealing(people.mallory))
+        try expect(people.bytes() == before && audit(people) == [])
+    }
+
     @Test(
         "comes back from the memory of a key that changes the keys, whatever stands in its place",
         arguments: places, Harm.allCases)
