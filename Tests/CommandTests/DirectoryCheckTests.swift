@@ -316,6 +316,41 @@ import ProgramTestSupport
         try expect(check("--deep").status, equals: 0)
     }
 
+    @Test func `says what becomes of packs that no channel names any more`() throws {
+        for path in try paths("deliveries") { try files.removeItem(at: site.appending(path: path)) }
+        try place.castree("withdraw", "2", "site", "--no-sync")
+        try place.castree("pack", "1", "site", "--verify", "--no-sync")
+        let repaired = try place.ended(4, "fsck", "site", "--repair")
+        expect(repaired.text.contains("until a 'castree prune site'"), "\(repaired)")
+        try place.castree("prune", "site", "--grace", "0s", "--no-sync")
+        try expect(check("--deep").status, equals: 0)
+    }
+
+    @Test func `says the same of what is left of an origin, whatever is to be done with it`() throws
+    {
+        let left = ["objects", "manifests"]
+        for name in try files.contentsOfDirectory(atPath: site.path) where !left.contains(name) {
+            try files.removeItem(at: site.appending(path: name))
+        }
+        for words in [
+            ["publish", "1"], ["publish", "1", "--force"], ["publish", "1", "--dry-run"],
+            ["withdraw", "1"], ["prune"], ["fsck"], ["fsck", "--repair"], ["channels"],
+            ["origin", "status"], ["publish", "--all-of", "./site", "target"],
+        ] {
+            let named = words.contains("--all-of") ? words : words + ["./site"]
+            let finished = try place.run(.castree, named)
+            expect(
+                finished.status != 0
+                    && finished.errors.contains("put these back from an older copy"),
+                "\(words): \(finished)")
+        }
+        // With what says that it is an origin, it is begun anew, and until then it holds nothing.
+        try place.write(["site/origin.json": "{\"castreeOrigin\":1}\n"], to: ".")
+        try place.ended(3, "du", "./site")
+        try place.castree("publish", "2", "site", "--no-sync")
+        try expect(check("--deep").status, equals: 0)
+    }
+
     @Test func `names a copy that was cut off, whatever is missing of it`() throws {
         let whole = try ["objects", "manifests", "packs", "deliveries"].flatMap { try paths($0) }
         for count in stride(from: 0, to: whole.count, by: max(1, whole.count / 5)) {

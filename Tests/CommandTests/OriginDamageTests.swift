@@ -102,6 +102,30 @@ import ProgramTestSupport
         try served.end().ended(saying: "has lost for/codepush/stable.json")
     }
 
+    @Test(arguments: ["for/codepush/config.json", "channels/stable.json"])
+    func `a lost configuration or pointer is no answer that there is no update`(
+        _ path: String
+    ) throws {
+        let lost = path.hasPrefix("for/") ? [503, 200] : [503, 503]
+        let file = place.directory.appending(path: "site/\(path)")
+        let served = try serve()
+        try expect(statuses(served), equals: [200, 200])
+        try FileManager.default.removeItem(at: file)
+        for _ in 1...2 { try expect(statuses(served), equals: lost) }
+        let later = try serve()
+        try expect(statuses(later), equals: lost)
+        _ = try later.end()
+        try place.ended(1, "origin", "status", "site")
+        try place.ended(1, "fsck", "site", "--repair")
+        try expect(statuses(served), equals: [200, 200])
+        // Nobody misses what a system was told that has ended.
+        try place.castree("origin", "enable", "site", "codepush", "--disable", "--no-sync")
+        try FileManager.default.removeItem(
+            at: place.directory.appending(path: "site/for/codepush/config.json"))
+        try expect(statuses(served), equals: [404, 200])
+        try served.end().ended(saying: "has lost \(path)")
+    }
+
     @Test(arguments: ["channels/stable.json", "origin.json"], [true, false])
     func `a lost file on which all clients depend is said`(_ path: String, _ isGone: Bool) throws {
         try expect(place.run(.castree, ["origin", "status", "site"]).status, equals: 0)

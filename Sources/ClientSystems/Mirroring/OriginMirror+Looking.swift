@@ -116,7 +116,11 @@ extension OriginMirror {
         _ file: ChangingFile, _ news: DocumentNews
     ) throws(StoreError) -> FileChange {
         var (taken, complaint) = (news, String?.none)
-        if case .changed(let bytes, _) = news {
+        // Nobody deletes what the log names.
+        if case .gone = news {
+            complaint = try objection(to: file, "is gone")
+            if complaint != nil { taken = .same }
+        } else if case .changed(let bytes, _) = news {
             // A damaged copy here is not worth keeping.
             let before = try cache.kept(file).flatMap { try? file.order($0) }
             let order: Int64?
@@ -125,7 +129,9 @@ extension OriginMirror {
                 complaint = error.message + (before == nil ? "" : "; what it said before counts")
                 order = nil
             }
-            if let before, let order, order < before { complaint = try objection(toOlder: file) }
+            if let before, let order, order < before {
+                complaint = try objection(to: file, "is an older copy")
+            }
             if before != nil, complaint != nil { taken = .same }
         }
         negatives.tell(complaint, of: file.path)
@@ -149,14 +155,16 @@ extension OriginMirror {
         state.withLock { $0.proved[path] = nil }
     }
 
-    /// Why a bucket's copy that names an older entry of the log than the copy here does not count; `nil` if it does.
+    /// Why a bucket's copy that is older than the copy here, or gone, does not count; `nil` if it does.
     ///
     /// Anyone who may write to the bucket may have written either. The log decides, so the copy here counts unless
     /// the log contradicts it; a copy that the log proved is not checked again.
     /// - Throws: errors that mean that the bucket cannot be reached.
-    private func objection(toOlder file: ChangingFile) throws(StoreError) -> String? {
+    private func objection(
+        to file: ChangingFile, _ problem: String
+    ) throws(StoreError) -> String? {
         let (path, digest) = (file.path, cache.digest(of: file.path))
-        let older = "\(path) in \(cache.place) is an older copy than the one here, which counts"
+        let older = "\(path) in \(cache.place) \(problem), and the one here counts"
         let mended = "\(older); the next publish there mends it"
         if let digest, state.withLock({ $0.proved[path] }) == digest { return mended }
         do throws(StoreError) {

@@ -1,6 +1,5 @@
 package import CASStore
 import HotPush
-import StrictJSON
 import Synchronization
 import VersionTree
 
@@ -40,16 +39,12 @@ extension OriginReader {
         }
         let told = try history.outcome.get()
         let key = ChannelKey(channel: name, system: system)
-        func standing(in state: State) -> Joined? {
-            state.joined[key].flatMap {
-                $0.pointer == pointer.reading && $0.history == history.reading ? $0 : nil
-            }
-        }
-        if told == nil, state.withLock({ standing(in: $0) }) == nil {
-            try refuseLostHistory(key, of: offered, mayRead: mayRead)
-        }
         let joined = state.withLock { state in
-            if let known = standing(in: state) { return known }
+            if let known = state.joined[key], known.pointer == pointer.reading,
+                known.history == history.reading
+            {
+                return known
+            }
             let joined = Joined(
                 pointer: pointer.reading, history: history.reading,
                 channel: ClientChannel(offered, told ?? ClientHistory(system, name)),
@@ -61,29 +56,6 @@ extension OriginReader {
             try prove(joined.channel, joined.number, offered, for: system, mayRead: mayRead)
         }
         return (joined.channel, joined.number)
-    }
-
-    /// Refuses a channel whose history is missing although the log names one: otherwise nothing would be offered.
-    ///
-    /// The log entries that the pointer and the configuration name were written before them, and histories before the
-    /// entries; a later entry includes an earlier one. Without a log here, nothing is known to be lost.
-    /// - Throws: `.damagedOrigin`; `.unread`; what reading throws.
-    private func refuseLostHistory(
-        _ key: ChannelKey, of pointer: ChannelPointer, mayRead: Bool
-    ) throws(StoreError) {
-        let system = key.system.rawValue
-        let configuration = try file(
-            OriginLayout.clientConfiguration(of: system),
-            limit: ClientConfiguration.byteCountMax, mayRead: mayRead)
-        let path = OriginLayout.clientHistory(of: key.channel, system)
-        guard mayRead else { throw StoreError(.unread, "the log has to be read") }
-        // Damaged configurations are refused elsewhere.
-        let told = configuration.flatMap { (try? JSONValue.parse($0))?["log"]?.asInt64 }
-        guard origin.logNames(path, in: max(pointer.log ?? 1, told ?? 1)) else { return }
-        throw StoreError(
-            .damagedOrigin,
-            "the origin has lost \(path); the next castree publish or castree withdraw on the channel writes it again, and so "
-                + "does castree fsck --repair")
     }
 
     private func pointer(
@@ -125,6 +97,7 @@ extension OriginReader {
     /// The current value of a file: the known one if the file has not changed, else what reading it yields.
     ///
     /// Failures to understand are kept as well, or the file would be read for each request; failures to read are not.
+    /// A file that the log names and that is not here is lost: no client is told that it never existed.
     func current<Value: Sendable>(
         _ path: String, _ known: Kept<Value>?, limit: Int, _ mayRead: Bool,
         _ understand: ([UInt8]) throws(StoreError) -> Value
@@ -136,7 +109,13 @@ extension OriginReader {
         }
         let reading = state.withLock { $0.nextReading() }
         guard let file = try origin.file(path, limit: limit) else {
-            return Kept(status: nil, outcome: .success(nil), reading: reading)
+            let lost = StoreError(
+                .damagedOrigin,
+                "the origin has lost \(path); the next castree publish or castree withdraw on the channel writes it again, "
+                    + "and so does castree fsck --repair")
+            return Kept(
+                status: nil, outcome: origin.logNames(path) ? .failure(lost) : .success(nil),
+                reading: reading)
         }
         let outcome: Result<Value?, StoreError>
         do throws(StoreError) {

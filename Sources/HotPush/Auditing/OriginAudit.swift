@@ -87,7 +87,11 @@ package final class OriginAudit {
         try addDocuments(of: state, survey, keptFrom: keptFrom, to: &needed)
         try checkPresence(needed)
         if options.check.isDeep { try checkBytes(needed) }
-        let isAllKnown = keptFrom == state.entry.keptFrom && (state.hasLog || !isLogDamaged)
+        // What pointers offer that are not the log's stays with them, and is not read here.
+        if report.findings.contains(where: \.isOfPointer) { try survey.holdCopies(beside: state) }
+        let isAllKnown =
+            keptFrom == state.entry.keptFrom && (state.hasLog || !isLogDamaged)
+            && survey.copied.isSubset(of: releases)
         if areAllRead, isAllKnown {
             let unneeded = survey.unneededFigures(in: state.entry, beside: needed.all)
             (report.garbage, report.waiting) = (unneeded.garbage, unneeded.waiting)
@@ -117,17 +121,20 @@ package final class OriginAudit {
         let bytes = try allowing(
             ReleaseFiles.isHarmless,
             try storage.contents(OriginLayout.marker, limit: OriginMarker.byteCountMax))
+        let origin = try storage.trustedOrigin(saidBy: state.pointers.values)
+        let marked = bytes.flatMap(OriginMarker.id)
+        let isOther = origin != nil && marked != nil && marked != origin
         // With a log, a newer castree's format shows there.
-        if let bytes, OriginMarker.isKnown(bytes) { return }
+        if let bytes, OriginMarker.isKnown(bytes), !isOther { return }
         let body = try StorageBody(
-            OriginMarker.serialized(
-                of: storage.trustedOrigin(saidBy: state.pointers.values),
-                hasClients: !state.entry.clients.isEmpty))
+            OriginMarker.serialized(of: origin, hasClients: !state.entry.clients.isEmpty))
         let absence = absence(of: OriginLayout.marker)
         try found(
             absence.kind, OriginLayout.marker,
             "what says that an origin is here: "
-                + (bytes == nil ? absence.problem : "other bytes stand there")
+                + (isOther
+                    ? "it names the origin \(marked ?? ""), and the signed pointers \(origin ?? "")"
+                    : bytes == nil ? absence.problem : "other bytes stand there")
         ) { () throws(StoreError) in
             try storage.put(OriginLayout.marker, body, .pointer).isStored
         }

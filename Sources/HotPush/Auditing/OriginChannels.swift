@@ -26,7 +26,7 @@ package struct OriginChannels: Sendable {
             [.accessDenied], try LogCopy.pointer(only ?? .stable).read(from: storage))
         let hint = seen?.pointer?.log
         let log = OriginLog(storage)
-        let read = try allowing([.accessDenied], .some(try log.state(from: hint ?? 0)))
+        let read = try allowing([.accessDenied], .some(try log.newestState(from: hint ?? 0)))
         var reason = read == nil ? "the log of \(storage.place) may not be read" : nil
         let state = read ?? nil
         var absence: StoreError?

@@ -64,6 +64,8 @@ package struct OriginFinding: Sendable, Hashable {
         return [.pack, .delivery].contains(OriginKey(path: path)?.kind)
     }
 
+    var isOfPointer: Bool { path.flatMap(OriginLayout.channel(ofPointer:)) != nil }
+
     mutating func stays(because error: StoreError) {
         message += "; it could not be repaired: \(error.message)"
     }

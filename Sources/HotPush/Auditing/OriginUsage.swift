@@ -85,15 +85,16 @@ package struct OriginUsage: Sendable {
     ) throws(StoreError) {
         let log = OriginLog(storage)
         let named = try LogCopy.pointer(.stable).read(from: storage).pointer?.log
-        var found = try log.state(from: named ?? 0)
+        var found = try log.newestState(from: named ?? 0)
         if found == nil, named == nil, storage.isOnDisk {
             found = try OriginState(standingIn: storage)
         }
-        guard let state = found else {
+        guard let state = found, state.hasLog || !state.pointers.isEmpty else {
             throw try OriginTraces(of: storage).absence(namedBy: named)
         }
         (entry, epoch) = (state.number, state.entry.epoch)
         let survey = try OriginSurvey(storage, log).run(listed)
+        try survey.holdCopies(beside: state)
         let live = try survey.live(keptFrom: state.entry.keptFrom, upTo: state)
         let table = survey.table
         // By position: 0 for nobody's, the number of the only release that has it, or -1 for several.

@@ -25,7 +25,7 @@ final class OriginSurvey {
     private var numbers: [AnyHashable: Int] = [:]
     private var lists = ReleaseLists()
     /// Releases that devices' copies of the pointers offer and the log's newest do not.
-    private var copied: Set<LiveRelease> = []
+    private(set) var copied: Set<LiveRelease> = []
 
     init(_ storage: any ObjectStorage, _ log: OriginLog, isStrict: Bool = false) {
         self.storage = storage
@@ -80,6 +80,17 @@ final class OriginSurvey {
 
     /// Counts what a pointer offers as live from now on, whatever the log says, because devices read it.
     func hold(_ pointer: ChannelPointer?) { copied.formUnion(pointer?.liveReleases ?? []) }
+
+    /// Holds the offers of pointers that a prune leaves alone: those of channels that the log does not know, newer ones,
+    /// and those that must not be replaced.
+    func holdCopies(beside state: OriginState) throws(StoreError) {
+        for channel in pointerFiles.compactMap(OriginLayout.channel(ofPointer:)) {
+            let copy = LogCopy.pointer(channel)
+            let seen = try copy.read(from: storage)
+            let isAsNew = try allowing([.damagedOrigin], try copy.isAsNew(seen, as: state, log))
+            if state.pointers[channel] == nil || isAsNew != false { hold(seen.pointer) }
+        }
+    }
 
     /// The files of all releases that the entries from `keptFrom` to the state's offer, and of those that are held.
     /// - Throws: `.damagedOrigin` if the manifest of a release that is still offered cannot be read.

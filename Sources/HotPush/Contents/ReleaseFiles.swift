@@ -145,10 +145,13 @@ package struct ReleaseFiles {
             guard let bytes = try storage.contents(key.path, limit: key.byteCountMax) else { break }
             if try ObjectID(of: bytes) == key.address { return bytes }
         }
+        let name = release.version.name
         let remedy =
-            key.kind == .facts
-            ? "castree publish \(release.version.name) --verify writes it again"
-            : "castree fsck --repair writes it again from a store that has it"
+            switch key.kind {
+            case .facts: "castree publish \(name) --verify writes it again"
+            case .delivery: "castree pack \(name) --verify makes another, if it is on offer"
+            default: "castree fsck --repair writes it again from a store that has it"
+            }
         throw .damagedOrigin(
             "version \(release.version.name) is offered in \(storage.place), and \(key.path) is not there, or "
                 + "not what its name says; \(remedy)")

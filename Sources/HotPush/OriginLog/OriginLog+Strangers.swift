@@ -37,19 +37,34 @@ extension OriginLog {
         StoreError(
             .damagedOrigin,
             "\(key) in \(storage.place) names entry \(number), which the log does not have: it has lost its last entries, "
-                + "something else stands in the place of one, or castree did not write that file; restore \(OriginLayout.log)/ from an older copy or, if there is none, continue with what is left: "
+                + "something else stands in the place of one, or castree did not write that file; restore "
+                + "\(OriginLayout.log)/ from an older copy or, if there is none, continue with what is left: "
                 + (isReplaced
                     ? "castree publish VERSION ORIGIN --adopt" : "castree fsck --repair"))
     }
 
-    /// The first entry after a number, even beyond a gap; `nil` if a listing shows none.
+    /// The state after the newest entry, even beyond a gap; `nil` if there is no log.
+    ///
+    /// A new entry in place of a lost one would precede entries that do not follow from it.
+    func newestState(from hint: Int64) throws(StoreError) -> OriginState? {
+        var newest = try state(from: hint)
+        while let state = newest, let later = try later(than: state.number),
+            let newer = try self.state(from: later), newer.number > state.number
+        {
+            newest = newer
+        }
+        return newest
+    }
+
+    /// The first entry after a number, even beyond a gap; `nil` if a listing shows none or is forbidden.
     ///
     /// An entry too far away for a gap of lost ones is ignored: it would use up the numbers.
-    func later(than number: Int64) throws(StoreError) -> Int64? {
-        let after = OriginLayout.logEntry(number)
-        let page = try storage.list(
-            ListRequest(prefix: OriginLayout.log + "/", startAfter: after, countMax: 100))
-        let next = page.files.lazy.compactMap { OriginLayout.number(ofLogEntry: $0.key) }.first
+    private func later(than number: Int64) throws(StoreError) -> Int64? {
+        let request = ListRequest(
+            prefix: OriginLayout.log + "/", startAfter: OriginLayout.logEntry(number), countMax: 100
+        )
+        let page = try allowing([.accessDenied], try storage.list(request))
+        let next = page?.files.lazy.compactMap { OriginLayout.number(ofLogEntry: $0.key) }.first
         return next.flatMap { $0 - number > Self.lookedAtCountMax ? nil : $0 }
     }
 

@@ -32,12 +32,23 @@ package final class DirectoryOrigin: Sendable {
     }
 
     static func noOrigin(_ path: String) -> StoreError {
-        let shown = printable(path)
+        let (shown, disk) = (printable(path), POSIXFileSystem())
+        if Store.stands(at: path, disk) {
+            return StoreError(
+                .noOrigin,
+                "\(shown) is a store and no origin: name it with --store (castree --store \(shown) fsck)"
+            )
+        }
+        let left = OriginLayout.taken.first {
+            // What cannot be looked at is said by whoever opens it.
+            (try? disk.status(POSIXFileSystem.workingDirectory, "\(path)/\($0)")) ?? nil != nil
+        }
         return StoreError(
             .noOrigin,
-            Store.stands(at: path, POSIXFileSystem())
-                ? "\(shown) is a store and no origin: name it with --store (castree --store \(shown) fsck)"
-                : "there is no origin in \(shown); castree publish creates one")
+            left.map {
+                "\(shown) has \($0) and is no origin, having neither \(OriginLayout.marker) nor a log nor a pointer: if it "
+                    + "was one, put these back from an older copy; else publish to a directory of its own"
+            } ?? "there is no origin in \(shown); castree publish creates one")
     }
 
     /// The channels, sorted.

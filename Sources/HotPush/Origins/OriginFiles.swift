@@ -155,8 +155,9 @@ extension ChannelPointer {
             guard error.code != .unsupportedFormat else { throw error }
             throw StoreError(
                 error.code,
-                "\(error.message); put \(OriginLayout.channels)/\(OriginLayout.pointerFile(channel)) back from a copy of the "
-                    + "origin, or delete it and publish again what it offered")
+                "\(error.message); castree fsck --repair writes \(OriginLayout.pointer(channel)) again where there is a log; "
+                    + "else put it back from a copy of the origin, or delete it and publish again what it offered"
+            )
         }
     }
 }

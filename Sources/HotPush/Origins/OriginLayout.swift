@@ -54,6 +54,8 @@ package enum OriginLayout {
     ]
     /// Directories that a withdrawal does without.
     static let unneededToWithdraw = [packs, deliveries, twins, facts, clients]
+    /// Names that show an origin, a store or something else: no origin is begun beside them.
+    static let taken = [objects, manifests, channels, StoreLayout.format]
     /// Names that are a directory in every origin that has them.
     static let directories = readDirectories + [log, epochs]
 

@@ -115,6 +115,10 @@ extension OriginPruner {
     func repairPointers(
         of state: OriginState, _ log: OriginLog, _ survey: OriginSurvey, isDryRun: Bool
     ) throws(StoreError) -> CopiesState {
+        guard !isDryRun else {
+            try survey.holdCopies(beside: state)
+            return .unknown
+        }
         for channel in survey.pointerFiles.compactMap(OriginLayout.channel(ofPointer:))
         where state.pointers[channel] == nil {
             survey.hold(try LogCopy.pointer(channel).read(from: storage).pointer)
@@ -125,18 +129,10 @@ extension OriginPruner {
         var (isBehind, areNew) = (false, true)
         for channel in state.pointers.keys.sorted() {
             let seen = try LogCopy.pointer(channel).read(from: storage)
-            if isDryRun {
-                let isAsNew = try allowing(
-                    [.damagedOrigin],
-                    try LogCopy.pointer(channel).isAsNew(seen, as: state, log))
-                if isAsNew != false { survey.hold(seen.pointer) }
-                continue
-            }
             try publisher.checkEnd(of: log, state, channel, seen)
             if let place = places[channel], (seen.pointer?.log ?? 1) < place { isBehind = true }
             if try !write(channel, of: state, seen, log, survey) { areNew = false }
         }
-        guard !isDryRun else { return .unknown }
         return !areNew || condition == .none && isBehind ? .wereBehind : .areNew
     }
 

@@ -177,17 +177,11 @@ struct OriginDirectory {
         if isRepairing, try OriginMarker.remade(root, fileSystem) != nil { return }
         try OriginMarker.refuseLost(root, path, fileSystem)
         guard isCreating else { throw DirectoryOrigin.noOrigin(path) }
-        let taken = [
-            OriginLayout.objects, OriginLayout.manifests, OriginLayout.channels, StoreLayout.format,
-        ]
-        for name in taken {
+        for name in OriginLayout.taken {
             guard try fileSystem.status(root, name) == nil else {
                 // The marker comes first: if another publisher has begun in the meantime, it exists by now.
                 if try isOrigin(root, fileSystem) { return }
-                throw StoreError(
-                    .badOrigin,
-                    "\(printable(path)) has \(name) and is no origin; "
-                        + "publish to a directory of its own")
+                throw StoreError(.badOrigin, DirectoryOrigin.noOrigin(path).message)
             }
         }
         guard !options.beginsAmongOthers else { return }

@@ -69,17 +69,9 @@ extension OriginPublisher {
     func logged(
         _ channel: ChannelName, _ seen: LogCopy.Seen, _ log: OriginLog
     ) throws(StoreError) -> OriginState? {
-        guard var state = try log.state(from: seen.pointer?.log ?? 0) else { return nil }
+        guard let state = try log.newestState(from: seen.pointer?.log ?? 0) else { return nil }
         // In a bucket, where each look costs, a writer looks only at its channel's pointer.
-        if storage.isOnDisk {
-            // A new entry in place of a lost one would precede entries that do not follow from it.
-            while let later = try log.later(than: state.number),
-                let newer = try log.state(from: later), newer.number > state.number
-            {
-                state = newer
-            }
-            try checkEnd(of: log, state)
-        }
+        if storage.isOnDisk { try checkEnd(of: log, state) }
         try checkEnd(of: log, state, channel, seen)
         return state
     }

@@ -113,7 +113,8 @@ extension OriginPublisher {
         let upload = ReleaseUpload(publication)
         let plan = try upload.plan(in: state)
         var release = offer.release(.version(plan.standing ?? version))
-        release.delivery = state.delivery(of: version.manifest, in: channel)
+        release.delivery = state.counted(channel, options.sealing)
+            .delivery(of: version.manifest, in: channel)
         let facts = try planFacts(publication, state, log)
         release.facts = facts?.standing ?? facts.map { PublishedFacts(address: $0.address) }
         let before = state.pointers[channel] ?? .empty(channel, now: now())

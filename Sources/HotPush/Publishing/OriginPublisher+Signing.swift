@@ -53,7 +53,7 @@ extension OriginPublisher {
     /// Restores trust files that the keys have signed by and the origin has lost.
     ///
     /// Without them, devices that are behind cannot follow, and the others obey no older ones.
-    private func putTrustBack(for pointer: ChannelPointer) throws(StoreError) {
+    func putTrustBack(for pointer: ChannelPointer) throws(StoreError) {
         guard let origin = pointer.origin, let newest = pointer.trustVersion else { return }
         let files = try options.sealing.trusts(of: origin).filter { $0.version <= newest }
         // An adopted origin may have lost any; otherwise one look must do.

@@ -333,6 +333,7 @@ package struct OriginPublisher: Sendable {
         _ log: OriginLog, isUnchanged: Bool
     ) throws(StoreError) -> OriginCommit {
         let pointer = state.pointers[channel] ?? .empty(channel, now: now())
+        if isUnchanged, options.sealing.isSigning { try putTrustBack(for: pointer) }
         var commit = OriginCommit(
             entry: state.number, epoch: state.entry.epoch, pointer: pointer,
             isUnchanged: isUnchanged)

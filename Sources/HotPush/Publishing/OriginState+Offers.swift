@@ -3,6 +3,15 @@ import Storage
 import VersionTree
 
 extension OriginState {
+    /// The same without channels that no key known here has signed, if a key signs: nothing is fetched or adopted from
+    /// them.
+    /// - Parameter channel: the channel that is published to; it always counts.
+    func counted(_ channel: ChannelName, _ sealing: PointerSealing) -> OriginState {
+        guard sealing.isSigning else { return self }
+        let pointers = pointers.filter { $0.key == channel || sealing.knowsSigner(of: $0.value) }
+        return OriginState(number: number, entry: entry, pointers: pointers)
+    }
+
     /// The delivery of a version, if possible the channel's.
     func delivery(of manifest: ObjectID, in channel: ChannelName) -> PublishedDelivery? {
         if let delivery = pointers[channel]?.delivery(of: manifest) { return delivery }

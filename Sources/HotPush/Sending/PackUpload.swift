@@ -17,12 +17,16 @@ extension ReleasePacking {
     /// - Returns: the delivery that the release may name; `nil` if it has none.
     func place(in state: inout OriginState) throws(StoreError) -> PublishedDelivery? {
         let (version, channel) = (work.version, work.channel)
-        guard let prepared else { return state.delivery(of: version.manifest, in: channel) }
+        guard let prepared else {
+            return state.counted(channel, work.options.sealing)
+                .delivery(of: version.manifest, in: channel)
+        }
         while true {
-            var offered = try self.offered(in: state)
+            let counted = state.counted(channel, work.options.sealing)
+            var offered = try self.offered(in: counted)
             offered?.packs.packs.removeAll { lost.contains($0.address) }
             let draft = try DeliveryDraft(
-                prepared, of: version.manifest, fitting: bases(in: state),
+                prepared, of: version.manifest, fitting: bases(in: counted),
                 listed: state.pointers[channel]?.contents ?? [], offered: offered?.packs)
             self.draft = draft
             if stands(draft, offered?.delivery, prepared.need) { return offered?.delivery }

@@ -42,6 +42,7 @@ final class ReleasePacking {
 
     /// What making packs would give; `nil` if there is nothing to do.
     func plan(in state: OriginState) throws(StoreError) -> PackReport? {
+        let state = state.counted(work.channel, options.sealing)
         let need = try need(in: state)
         return need.isMet
             ? PackReport(nothingFor: need)
@@ -55,6 +56,7 @@ final class ReleasePacking {
     /// - Returns: whether there is anything to do.
     @discardableResult
     func prepare(in state: OriginState) throws(StoreError) -> Bool {
+        let state = state.counted(work.channel, options.sealing)
         let need = try need(in: state)
         guard !need.isMet else {
             nothing = PackReport(nothingFor: need)
@@ -237,6 +239,7 @@ final class ReleasePacking {
     // MARK: What there is
 
     func checkKept(in state: OriginState) throws(StoreError) {
+        let state = state.counted(work.channel, options.sealing)
         guard let delivery = state.delivery(of: version.manifest, in: work.channel) else { return }
         let remedy =
             "castree pack \(version.name) \(printable(storage.place)) --channel \(work.channel) --verify replaces what is wrong"

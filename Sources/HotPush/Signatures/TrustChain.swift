@@ -45,8 +45,9 @@ struct TrustChain {
     var need: String {
         let channel = pointers.map(\.channel).min()?.description ?? ""
         return
-            "devices that are behind cannot follow the keys (channel \(channel) names version \(newest): if a stranger wrote "
-            + "that, castree resign --channel \(channel) --adopt --unsigned, with a key, ends it)"
+            "devices that are behind cannot follow the keys (castree publish by a key that has signed by it puts it back; "
+            + "channel \(channel) names version \(newest): if a stranger wrote that, castree resign --channel \(channel) --adopt "
+            + "--unsigned, with a key, ends it)"
     }
 
     /// What is wrong, by version; `nil` for a missing one.

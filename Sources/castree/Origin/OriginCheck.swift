@@ -198,11 +198,16 @@ extension Invocation {
                     "Packs and deliveries: 'castree pack VERSION \(text) --verify' makes them again. Devices do not need them."
                 )
             }
-            guard left.contains(where: \.isForClients) else { return }
+            if left.contains(where: \.isForClients) {
+                output.print(
+                    "Facts, deflated twins and documents: 'castree publish VERSION \(text) --verify' makes them again, also "
+                        + "those of an older release than the newest, which is not offered again by that."
+                )
+            }
+            guard left.contains(where: { $0.isOfPacks || $0.isForClients }) else { return }
             output.print(
-                "Facts, deflated twins and documents: 'castree publish VERSION \(text) --verify' makes them again, also those of "
-                    + "an older release than the newest, which is not offered again by that. What only releases need that "
-                    + "are offered no longer goes with a prune."
+                "What no channel names any more stays lost, until a 'castree prune \(text)' that comes a grace after the "
+                    + "first one forgets it."
             )
         }
     }
@@ -222,7 +227,7 @@ extension OriginAuditReport {
         if raceCount > 0 { lines.append("Held \(counted(raceCount, "race")) of creators.") }
         if let garbage, let waiting, garbage.count + waiting.count > 0 {
             lines.append(
-                "\(text(garbage, sizes)) that no release has go with the next prune, "
+                "\(text(garbage, sizes)) that no release has may go with the next prune, "
                     + "\(text(waiting, sizes)) with a later one.")
         }
         if let line = strays.line { lines.append(line) }

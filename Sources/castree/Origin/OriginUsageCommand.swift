@@ -87,7 +87,7 @@ extension OriginUsage {
             ("waiting", waiting, "files of no release; a later prune deletes them"),
             (
                 "garbage", garbage.values.reduce(self[.scratch], +),
-                "files that the next prune deletes"
+                "files that the next prune may delete"
             ),
         ]
     }

@@ -98,6 +98,23 @@ import Synchronization
         expect(mirror.whyUnseen(beta) == nil && mirror.lack(asked) == nil)
     }
 
+    @Test func `what is gone from the bucket counts while the log has it`() throws {
+        try place.publish("1", ["a": "one"])
+        place.take(try place.configure(["KEY": .stable], baseURL: "https://u.example.org"))
+        let notices = Notices()
+        let (mirror, answers) = try place.mirror(place.bucket(), notices: notices)
+        for key in [Self.configurationKey, BucketPlace.pointerKey, BucketPlace.historyKey] {
+            let bytes = try needed(place.store.files[key]?.bytes)
+            place.store.set(key, nil)
+            mirror.look()
+            try expect(answers.text(Self.check), equals: Self.answer("1", of: 1), "\(key)")
+            expect(notices.all.contains { $0.contains("\(key) in") && $0.contains("is gone") })
+            place.store.set(key, bytes, .pointer)
+            mirror.look()
+            try expect(answers.text(Self.check), equals: Self.answer("1", of: 1), "\(key)")
+        }
+    }
+
     @Test
     func
         `a copy that names a later entry than the log has stays no longer than the log can be read`()

@@ -56,13 +56,13 @@ import Synchronization
         expect(again.isUnchanged && again.packing == nil)
         expect(world.store.files, equals: before)
         // The store has noted what the delivery was made from; one that has not reads it.
-        expect(again.figures.requestCount, equals: 3)
+        expect(again.figures.requestCount, equals: 4)
         let (kept, aside) = (
             "\(world.versions.store.path)/packing", "\(world.versions.store.path)/aside"
         )
         try FileManager.default.moveItem(atPath: kept, toPath: aside)
         let elsewhere = try world.publish("2", by: world.publisher(packs: .before))
-        expect(elsewhere.isUnchanged && elsewhere.figures.requestCount == 4)
+        expect(elsewhere.isUnchanged && elsewhere.figures.requestCount == 5)
         try FileManager.default.moveItem(atPath: aside, toPath: kept)
         // In another channel the packs are used as they stand, and what lacks is made.
         let beta = try world.publish("2", to: "beta", by: world.publisher(packs: .before))

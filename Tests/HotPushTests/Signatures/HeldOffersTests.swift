@@ -116,10 +116,12 @@ import BucketTestSupport
         }
     }
 
-    @Test("stays when the log goes on after a gap, which nobody fills", arguments: [true, false])
-    func gap(_ isSigned: Bool) throws {
+    @Test(
+        "stays when the log goes on after a gap, which nobody fills", arguments: places,
+        [true, false])
+    func gap(_ kind: OriginPlace, _ isSigned: Bool) throws {
         for isPruned in [false, true] {
-            let scene = try Scene(.directory, isSigned: isSigned)
+            let scene = try Scene(kind, isSigned: isSigned)
             try scene.people.publish("1", scene.sealing, to: "beta")
             let lost = try scene.end + 1
             try scene.people.publish("2", scene.sealing)
@@ -163,6 +165,36 @@ import BucketTestSupport
                 try scene.expectOffered("2")
             }
         }
+    }
+
+    @Test("is of the origin that signed pointers name, not of one whose marker was put there")
+    func otherMarker() throws {
+        let scene = try Scene(.directory)
+        let right = try scene.place.bytes(OriginLayout.marker)
+        let wrong = OriginMarker.serialized(of: String(repeating: "5", count: 32))
+        try scene.place.set(OriginLayout.marker, wrong)
+        try expect(scene.findings().map(\.path) == [OriginLayout.marker])
+        try expect(scene.findings(OriginMender([])).map(\.isRepaired) == [true])
+        try expect(scene.place.bytes(OriginLayout.marker) == right)
+    }
+
+    @Test("is no garbage, whoever counts, where the log knows nothing of it", arguments: places)
+    func foreignPointer(_ kind: OriginPlace) throws {
+        let scene = try Scene(kind, isSigned: false)
+        let other = SignedPlace(copying: scene.people, "other")
+        try other.publish("2", PointerSealing(), to: "other")
+        for (path, bytes) in try other.place.published()
+        where !path.hasPrefix("log/") && path != OriginLayout.channelList {
+            try scene.place.set(path, bytes)
+        }
+        let storage = try scene.place.storage()
+        let planned = try scene.prune(PointerSealing(), isDryRun: true)
+        let usage = try OriginUsage(of: storage)
+        let garbage = usage.garbage.values.reduce(0) { $0 + $1.count } + usage[.scratch].count
+        expect(garbage == planned.garbage.count && usage.waiting.count == planned.waiting.count)
+        try expect(OriginAudit(storage).run().garbage == nil)
+        try expect(scene.prune(PointerSealing()).garbage.count == planned.garbage.count)
+        try scene.expectOffered("2", in: "other")
     }
 
     @Test("is checked and mended where an entry of the log is lost", arguments: places)

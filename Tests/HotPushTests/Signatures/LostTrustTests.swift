@@ -162,13 +162,20 @@ import StorageTestSupport
         }
     }
 
+    @Test("comes back with a publish of what is offered already", arguments: places)
+    func publishedAgain(_ kind: OriginPlace) throws {
+        let people = try rotated(kind)
+        try people.place.set(OriginLayout.trust(3), nil)
+        try people.publish("1", people.sealing(people.mallory))
+        try expect(audit(people), equals: [])
+    }
+
     @Test(
         "comes back from the memory of a key that changes the keys, whatever stands in its place",
         arguments: places, Harm.allCases)
     func rotatedOn(_ kind: OriginPlace, _ harm: Harm) throws {
         let people = try rotated(kind)
-        let whole = try people.place.published()
-        let path = OriginLayout.trust(3)
+        let (whole, path) = (try people.place.published(), OriginLayout.trust(3))
         let both = try people.sealing(people.mallory, people.bob)
         let rotation = TrustRotation(
             adding: [try people.key(people.bob)], removing: [try people.key(people.mallory).id])

@@ -264,6 +264,29 @@ import StrictJSON
         try place.place.set(OriginLayout.logEntry(state.number + 1), entry.serialized())
     }
 
+    @Test("makes no packs from what a stranger offers", arguments: places)
+    func strangersPacks(_ kind: OriginPlace) throws {
+        let place = try SignedPlace(kind)
+        let alice = try place.sealing(place.alice)
+        try place.publish("1", alice)
+        try place.place.store.add("9", ["index.html": "<h1>nine</h1>"])
+        let mallory = place.place.publisher(packs: .before) { $0.isDurable = false }
+        for version in ["2", "9"] {
+            _ = try mallory.publish(
+                version, of: place.place.versions,
+                as: ReleaseOffer(channel: try ChannelName("evil")))
+        }
+        let publisher = place.place.publisher(packs: .before) { $0.sealing = alice }
+        let planned = try publisher.plan("2", of: place.place.versions)
+        let done = try publisher.publish("2", of: place.place.versions)
+        for report in [planned.packing, done.packing] {
+            let bases =
+                (report?.packs ?? []).compactMap(\.version)
+                + (report?.refusals ?? []).map(\.version)
+            expect(bases == ["1"], "\(report as Any)")
+        }
+    }
+
     @Test(
         "publishes under each name, and packs it, whatever a stranger says was offered or withdrawn under it",
         arguments: places, ["stable", "evil"])
