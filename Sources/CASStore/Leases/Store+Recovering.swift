@@ -101,7 +101,7 @@ extension Store {
         for name in left where name.hasSuffix(StoreLayout.spareSuffix) {
             try removeUnlessWritten(name) { () throws(StoreError) in }
         }
-        if left.contains(where: { $0.hasPrefix(StoreLayout.copyPrefix) }) { try settleCopies() }
+        if left.contains(where: { $0.hasPrefix(StoreLayout.copyPrefix) }) { _ = try salvage([]) }
         for address in published {
             try removeUnlessWritten(address.description) { () throws(StoreError) in
                 var checker = try ObjectChecker()
@@ -259,12 +259,7 @@ extension Store {
         return try examined(try publishedNames(in: staging.raw))
     }
 
-    /// The objects that were staged without a lease and have been published.
-    func publishedAlone() throws(StoreError) -> [StoredObject] {
-        try examined(try publishedNames(in: directories.staging.raw)).sound
-    }
-
-    private func examined(
+    func examined(
         _ addresses: [ObjectID]
     ) throws(StoreError) -> (sound: [StoredObject], torn: [ObjectID]) {
         guard !addresses.isEmpty else { return ([], []) }
@@ -285,11 +280,6 @@ extension Store {
     private static func isStagedName(_ name: String) -> Bool {
         guard ObjectID(String(name.prefix(64))) != nil else { return false }
         return name.utf8.count == 64 || ObjectID(String(name.dropFirst(65))) != nil
-    }
-
-    /// Removes the staging directory of a writer that has ended, with what is in it.
-    func removeStagingDirectory(of lease: String) throws(StoreError) {
-        try fileSystem.removeTree(directories.staging.raw, lease)
     }
 
     /// Puts content that arrived but was not settled back where the next arrival continues it, if a registered

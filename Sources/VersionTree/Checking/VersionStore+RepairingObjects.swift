@@ -12,7 +12,7 @@ extension VersionStore {
     /// in them that is right and needed is an object.
     func repairObjects(_ confirmed: [Suspicion]) throws(StoreError) -> [Finding] {
         let copies = try copiesOfLost(confirmed.map(\.finding))
-        let made = try store.salvage(copies)
+        let made = copies.isEmpty ? [] : try store.salvage(copies)
         let origins = Dictionary(
             copies.filter { made.contains($0.address) }.map { ($0.address, $0.path) },
             uniquingKeysWith: { first, _ in first })
