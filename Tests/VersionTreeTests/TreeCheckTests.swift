@@ -163,4 +163,19 @@ import StorageTestSupport
         // No tree can be built from it, and none is promised.
         expect(!found.contains { $0.kind == .missingTree })
     }
+
+    @Test func `ends beside a tree and a manifest of a name that no version can have`() throws {
+        let temporary = try TemporaryStore(adding: "1", files)
+        let copies =
+            "cp -a versions/1 'versions/1 (old)' && cp manifests/1.json 'manifests/1 (old).json'"
+        expect(shell("cd '\(temporary.path)' && \(copies)"), equals: 0)
+        for repairing in [false, true] {
+            let found = try temporary.reopened().check(repairing: repairing).findings
+            expect(found.map(\.path), equals: ["manifests/1 (old).json"])
+            expect(found.map(\.isRepaired), equals: [false])
+        }
+        Damage.remove(temporary.path + "/manifests/1 (old).json")
+        _ = try temporary.reopened().check(repairing: true)
+        try temporary.expectClean()
+    }
 }
