@@ -178,7 +178,7 @@ extension VersionStore {
         // The manifests say who needs them and how large they are: the index may be wrong.
         var sizes: [ObjectID: Int64] = [:]
         for name in try store.manifestNames() {
-            guard VersionName.isName(name), let manifest = try readable(name) else { continue }
+            guard let manifest = try readable(name) else { continue }
             for record in manifest.records where lost.contains(record.address) {
                 sizes[record.address] = record.byteCount
             }

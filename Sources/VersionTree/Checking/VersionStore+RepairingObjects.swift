@@ -78,7 +78,7 @@ extension VersionStore {
             lost += try store.sizes(of: damaged)
             // The index may have been made again from damaged files: what manifests promise counts as well.
             for name in try store.manifestNames() {
-                guard VersionName.isName(name), let manifest = try readable(name) else { continue }
+                guard let manifest = try readable(name) else { continue }
                 let references = manifest.references
                 for position in 0..<references.count
                 where damaged.contains(references[position].address) {
