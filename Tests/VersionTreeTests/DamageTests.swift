@@ -99,47 +99,4 @@ import StorageTestSupport
         try expect(temporary.versions.missing(of: "1").isEmpty)
         try expect(readTree(temporary.tree("1")), equals: ["run": "#!only here"])
     }
-
-    // Finding.isRepaired: the store agrees with itself again; lost content stays lost.
-    @Test func `calls damage repaired and the versions that lost content incomplete`() throws {
-        let temporary = try make()
-        try temporary.versions.activate("1")
-        try flipByte(temporary.tree("1") + "/a")
-        chmod(temporary.tree("1") + "/a", 0o444)
-        let found = try temporary.reopened().check(repairing: true).findings
-        let damaged = found.filter { $0.kind == .damagedObject }
-        expect(places(damaged), equals: ["1:a", "1:d/copy", "2:moved/a"])
-        expect(damaged.allSatisfy { $0.isRepaired })
-        let states = try temporary.versions.versions().map { "\($0.version) \($0.state)" }
-        expect(states, equals: ["3 materialized", "2 incomplete", "1 incomplete"])
-        // Version 2 is not needed; 1 is current, and no check may call it well.
-        let others = found.filter { $0.kind != .damagedObject }
-        expect(others.map(\.kind), equals: [.incompleteVersion])
-        expect(others.map(\.version), equals: ["1"])
-        expect(others.map(\.isRepaired), equals: [false])
-        for repairing in [false, true, false] {
-            try expect(temporary.reopened().check(repairing: repairing).findings, equals: others)
-        }
-    }
-
-    @Test func `finds a lost object by every path`() throws {
-        let temporary = try make()
-        unlink(try temporary.objectPath(address(of: "shared content")))
-        let found = try temporary.reopened().check().findings
-        expect(
-            places(found.filter { $0.kind == .missingObject }),
-            equals: ["1:a", "1:d/copy", "2:moved/a"])
-        _ = try temporary.reopened().check(repairing: true)
-        try temporary.add("5", ["x": "shared content"])
-        try temporary.expectClean()
-    }
-
-    // Hostile input 14. A tree of links shows what it links to, unread: a check finds it, a server does not
-    // serve it, and a copy is refused.
-    @Test func `serves no byte of a damaged object that is read whole`() throws {
-        let temporary = try make()
-        let address = try address(of: "shared content")
-        try flipByte(temporary.tree("1") + "/a")
-        expectRefusal(.damagedObject) { try temporary.versions.store.read(address, limit: 1 << 20) }
-    }
 }

@@ -68,6 +68,7 @@ import StorageTestSupport
         Deed("printf '' > ../.probe-0-case", .leftover, "versions/.probe-0-case"),
         Deed("printf '' > ../file", .strayTree, "versions/file"),
         Deed("chmod 755 . d; rm -rf ../1", .missingTree, "versions/1"),
+        Deed("chmod 755 . d; rm -rf ../1; echo > ../1", .strayTree, "versions/1"),
     ]
 
     @Test(arguments: deeds) func `names it and mends it after`(_ deed: Deed) throws {
@@ -92,17 +93,6 @@ import StorageTestSupport
     @Test func `names no tree that a version lacks and nobody needs`() throws {
         let temporary = try TemporaryStore(adding: "1", files)
         shell("rm -rf \(temporary.tree("1"))")
-        try temporary.expectClean()
-    }
-
-    @Test func `names a file in place of a needed tree`() throws {
-        let temporary = try TemporaryStore(adding: "1", files)
-        try temporary.versions.activate("1")
-        shell("rm -rf \(temporary.tree("1"))")
-        try writeFile(temporary.tree("1"), "not a tree")
-        try expect(!temporary.reopened().check().findings.isEmpty)
-        _ = try temporary.reopened().check(repairing: true)
-        try expect(readTree(temporary.tree("1")), equals: files)
         try temporary.expectClean()
     }
 
@@ -172,5 +162,20 @@ import StorageTestSupport
         expect(found.contains { $0.kind == .damagedManifest && !$0.isRepaired })
         // No tree can be built from it, and none is promised.
         expect(!found.contains { $0.kind == .missingTree })
+    }
+
+    @Test func `ends beside a tree and a manifest of a name that no version can have`() throws {
+        let temporary = try TemporaryStore(adding: "1", files)
+        let copies =
+            "cp -a versions/1 'versions/1 (old)' && cp manifests/1.json 'manifests/1 (old).json'"
+        expect(shell("cd '\(temporary.path)' && \(copies)"), equals: 0)
+        for repairing in [false, true] {
+            let found = try temporary.reopened().check(repairing: repairing).findings
+            expect(found.map(\.path), equals: ["manifests/1 (old).json"])
+            expect(found.map(\.isRepaired), equals: [false])
+        }
+        Damage.remove(temporary.path + "/manifests/1 (old).json")
+        _ = try temporary.reopened().check(repairing: true)
+        try temporary.expectClean()
     }
 }

@@ -38,6 +38,21 @@ struct EntryCheck {
         }
     }
 
+    /// The findings of names below a path of the store, in their order.
+    func findings(
+        of names: [String], below path: String, in directory: Int32,
+        _ find: (StoreEntry) throws(StoreError) -> Finding?
+    ) throws(StoreError) -> [Finding] {
+        var findings: [Finding] = []
+        for name in names {
+            guard let entry = try entry(name, at: path + name, in: directory),
+                let finding = try find(entry)
+            else { continue }
+            findings.append(finding)
+        }
+        return findings
+    }
+
     // MARK: What it is
 
     /// The finding of something of another kind than castree puts there; a repair puts it into quarantine.
@@ -228,8 +243,8 @@ enum StorePlace: String, CaseIterable {
     case root = "."
     case staging, versions, leases, pointers, packing
 
-    /// The path of an entry, inside the store.
-    func path(of name: String) -> String { self == .root ? name : "\(rawValue)/\(name)" }
+    /// How the paths of what is in it begin, inside the store.
+    var prefix: String { self == .root ? "" : rawValue + "/" }
 
     /// Whether it holds few files, which others than their owner need not read.
     var holdsFew: Bool { [.root, .staging, .leases].contains(self) }

@@ -146,22 +146,13 @@ struct IndexRecount {
     }
 
     /// Whether the sums of the blocks say the same as the counts of their objects.
-    private func talliesAgree() throws(StoreError) -> Bool {
+    private mutating func talliesAgree() throws(StoreError) -> Bool {
         let first = Tally.block(of: window.ids.lowerBound)
-        var place = 0
         let rows = try index.statement(
-            "SELECT block, sum FROM tally WHERE block >= ? AND block < ? ORDER BY block"
+            "SELECT block, sum FROM tally WHERE block >= ? AND block < ?"
         ).bind(1, first).bind(2, first + Int64(window.tallies.count))
-        defer { rows.reset() }
-        while try rows.step() {
-            let next = Int(rows.integer(0) - first)
-            for skipped in place..<next where window.tallies[skipped] != 0 { return false }
-            guard window.tallies[next] == rows.integer(1) else { return false }
-            place = next + 1
-        }
-        for skipped in place..<window.tallies.count where window.tallies[skipped] != 0 {
-            return false
-        }
-        return true
+        // A block without a row sums to 0.
+        while try rows.step() { window.tallies[Int(rows.integer(0) - first)] &-= rows.integer(1) }
+        return window.tallies.allSatisfy { $0 == 0 }
     }
 }

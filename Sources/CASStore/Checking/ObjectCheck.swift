@@ -213,27 +213,16 @@ final class ObjectPass: Sendable {
     // Other bytes in the place of garbage may be the last copy of something: the next collection reads them, as it reads
     // all whose fingerprint it does not know.
     private func distrust(_ confirmed: [Suspicion]) throws(StoreError) {
-        let damaged = confirmed.map(\.finding).filter {
-            [.damagedObject, .damagedExecutableCopy].contains($0.kind)
-        }
-        let found = damaged.compactMap(\.object)
-        guard !found.isEmpty else { return }
-        for finding in damaged {
-            guard let object = finding.object else { continue }
+        var damaged: [ObjectID] = []
+        for one in confirmed where [.damagedObject, .damagedExecutableCopy].contains(one.kind) {
+            guard let object = one.address else { continue }
+            damaged.append(object)
             // Where nothing can be written, nobody links anything either.
-            try? store.objects.unseal(object, executable: finding.kind == .damagedExecutableCopy)
+            try? store.objects.unseal(object, executable: one.kind == .damagedExecutableCopy)
         }
-        let garbage = try store.reading { (index) throws(StoreError) in
-            var garbage: [ObjectID] = []
-            for address in found {
-                guard let row = try index.object(address), row.references == 0 else { continue }
-                garbage.append(address)
-            }
-            return garbage
-        }
-        guard !garbage.isEmpty else { return }
+        guard !damaged.isEmpty else { return }
         try writeIfPossible { (index) throws(StoreError) in
-            for address in garbage { try index.distrustGarbage(address) }
+            for address in damaged { try index.distrustGarbage(address) }
         }
     }
 

@@ -165,7 +165,14 @@ extension Store {
         _ suspicion: Suspicion, _ index: IndexTransaction,
         _ checker: inout ObjectChecker
     ) throws(StoreError) -> Bool {
-        guard let address = suspicion.address else { return try setAsideStray(suspicion) }
+        guard let address = suspicion.address else {
+            // What stands in place of a shard goes to quarantine; any other stray is somebody's and stays.
+            guard let shard = suspicion.path.flatMap(StoreLayout.shard(atPath:)) else {
+                return false
+            }
+            try objects.makeShard(named: shard)
+            return true
+        }
         switch suspicion.kind {
         case .damagedObject, .notAFile:
             guard try objects.quarantineUnlessSound(address, checker: &checker) else {
@@ -195,15 +202,6 @@ extension Store {
             try fileSystem.removeTree(directories.objects.raw, path)
         default: return false
         }
-        return true
-    }
-
-    /// What stands in place of a shard goes to quarantine; any other stray is somebody's and stays.
-    private func setAsideStray(_ suspicion: Suspicion) throws(StoreError) -> Bool {
-        guard suspicion.kind == .strayFile, let path = suspicion.path,
-            let shard = StoreLayout.shard(atPath: path)
-        else { return false }
-        try objects.makeShard(named: shard)
         return true
     }
 

@@ -26,25 +26,19 @@ extension Store {
                 place.holdsFew || place == .versions
                     || place.kind(of: name).map { $0 != kind } ?? false
             }
-            for name in names.sorted() {
-                guard let entry = try check.entry(name, at: place.path(of: name), in: opened.raw)
-                else { continue }
-                if let finding = try check.stranger(entry, insteadOf: place.kind(of: name)) {
-                    findings.append(finding)
-                } else if place.isOurs(name), let finding = try check.rights(entry) {
-                    findings.append(finding)
-                }
+            findings += try check.findings(
+                of: names.sorted(), below: place.prefix, in: opened.raw
+            ) {
+                (entry) throws(StoreError) in
+                let stranger = try check.stranger(entry, insteadOf: place.kind(of: entry.name))
+                if stranger != nil || !place.isOurs(entry.name) { return stranger }
+                return try check.rights(entry)
             }
         }
-        for shard in try objects.shards() {
-            guard
-                let entry = try check.entry(
-                    shard, at: "\(StoreLayout.objects)/\(shard)", in: directories.objects.raw),
-                let finding = try check.rights(entry)
-            else { continue }
-            findings.append(finding)
-        }
-        return findings
+        return try findings
+            + check.findings(
+                of: objects.shards(), below: StoreLayout.objects + "/",
+                in: directories.objects.raw, check.rights)
     }
 
     /// Finds that a manifest is closed to the store's owner, and mends it if that is asked for; `nil` if it is not.
@@ -52,10 +46,10 @@ extension Store {
         ofManifest version: String, repairing: Bool
     ) throws(StoreError) -> Finding? {
         let check = try entryCheck(mending: repairing)
-        let entry = try check.entry(
-            StoreLayout.manifest(version), at: StoreLayout.manifestPath(version),
-            in: directories.manifests.raw)
-        return try entry.flatMap { (entry) throws(StoreError) in try check.rights(entry) }
+        return try check.findings(
+            of: [StoreLayout.manifest(version)], below: StoreLayout.manifests + "/",
+            in: directories.manifests.raw, check.rights
+        ).first
     }
 
     /// Finds what in the root of the store and among its locks belongs to another user.
@@ -67,12 +61,9 @@ extension Store {
         for (place, directory) in [
             (StorePlace.root, directories.root.raw), (.leases, directories.leases.raw),
         ] {
-            for name in try fileSystem.names(in: directory).sorted() where place.isOurs(name) {
-                guard let entry = try check.entry(name, at: place.path(of: name), in: directory),
-                    let finding = try check.foreign(entry)
-                else { continue }
-                findings.append(finding)
-            }
+            let names = try fileSystem.names(in: directory).filter(place.isOurs).sorted()
+            findings += try check.findings(
+                of: names, below: place.prefix, in: directory, check.foreign)
         }
         return findings
     }
@@ -226,15 +217,13 @@ extension Store {
             let names =
                 try place == .root
                 ? StoreLayout.directories : fileSystem.names(in: directory.raw).sorted()
-            for name in names {
-                guard
-                    let entry = try check.entry(name, at: place.path(of: name), in: directory.raw),
-                    let finding = try check.stranger(entry, insteadOf: place.kind(of: name))
-                else { continue }
-                findings.append(finding)
-                if repairing, place == .root {
-                    try fileSystem.makeDirectoryIfAbsent(directory.raw, name)
+            findings += try check.findings(of: names, below: place.prefix, in: directory.raw) {
+                (entry) throws(StoreError) in
+                let stranger = try check.stranger(entry, insteadOf: place.kind(of: entry.name))
+                if stranger != nil, repairing, place == .root {
+                    try fileSystem.makeDirectoryIfAbsent(directory.raw, entry.name)
                 }
+                return stranger
             }
         }
         return findings

@@ -108,10 +108,8 @@ extension VerifiedTimes.Entry {
 extension Store {
     /// What earlier checks remember; nothing if the file is not there or not whole.
     func verifiedTimes() -> VerifiedTimes {
-        // Whatever is wrong with this memory, objects are read again.
-        let bytes = try? fileSystem.contents(
-            directories.root.raw, StoreLayout.verified, limit: 1 << 32)
-        return bytes.flatMap { VerifiedTimes($0) } ?? VerifiedTimes()
+        remembered(as: StoreLayout.verified, limit: 1 << 32).flatMap { VerifiedTimes($0) }
+            ?? VerifiedTimes()
     }
 
     /// Remembers when the objects in parts of the address space were found sound, if it can: a store
@@ -122,11 +120,21 @@ extension Store {
     ///   - areAll: they cover everything, so that nothing is left of what was remembered before.
     func keep(_ ranges: [FinishedRange], areAll: Bool) {
         let before = areAll ? VerifiedTimes() : verifiedTimes()
-        // Without the memory objects are read again, and nothing else is lost.
+        remember(before.encoded(replacing: ranges), as: StoreLayout.verified)
+    }
+
+    /// The bytes of a small file by which nothing is decided; `nil` if it is not there, or cannot be read.
+    package func remembered(as name: String, limit: Int) -> [UInt8]? {
+        // A store that has lost what it remembers is like one that was never checked.
+        try? fileSystem.contents(directories.root.raw, name, limit: limit)
+    }
+
+    /// Writes such a file, not durably, if it can.
+    package func remember(_ bytes: [UInt8], as name: String) {
+        // As above.
         guard let token = try? randomToken() else { return }
         // As above.
         try? fileSystem.replaceFile(
-            directories.root.raw, StoreLayout.verified, with: before.encoded(replacing: ranges),
-            token: token, durably: false)
+            directories.root.raw, name, with: bytes, token: token, durably: false)
     }
 }

@@ -11,7 +11,8 @@ extension Store {
         let unit = try allocationUnit()
         let leases = try leases()
         let claimed = try claimedAddresses(by: leases.running)
-        var unrecorded = try publishedAlone()
+        // What was staged without a lease and has been published.
+        var unrecorded = try examined(publishedNames(in: directories.staging.raw)).sound
         for name in leases.dead {
             try passingOver("\(StoreLayout.staging)/\(name)") { () throws(StoreError) in
                 unrecorded += try self.published(by: name).sound

@@ -52,7 +52,7 @@ extension Store {
 
     func endLease(_ name: String) throws(StoreError) {
         if try isClean(name) {
-            try removeStagingDirectory(of: name)
+            try fileSystem.removeTree(directories.staging.raw, name)
         } else {
             // The work was given up half-way; what it published is recorded, so that it can be collected.
             try recover(name)

@@ -95,7 +95,7 @@ extension Store {
         for name in left where name.hasSuffix(StoreLayout.spareSuffix) {
             try removeUnlessWritten(name) { () throws(StoreError) in }
         }
-        if left.contains(where: { $0.hasPrefix(StoreLayout.copyPrefix) }) { try settleCopies() }
+        if left.contains(where: { $0.hasPrefix(StoreLayout.copyPrefix) }) { _ = try salvage([]) }
         for address in published {
             try removeUnlessWritten(address.description) { () throws(StoreError) in
                 var checker = try ObjectChecker()
@@ -249,11 +249,7 @@ extension Store {
         return try examined(try publishedNames(in: staging.raw))
     }
 
-    func publishedAlone() throws(StoreError) -> [StoredObject] {
-        try examined(try publishedNames(in: directories.staging.raw)).sound
-    }
-
-    private func examined(
+    func examined(
         _ addresses: [ObjectID]
     ) throws(StoreError) -> (sound: [StoredObject], torn: [ObjectID]) {
         guard !addresses.isEmpty else { return ([], []) }
@@ -273,10 +269,6 @@ extension Store {
     private static func isStagedName(_ name: String) -> Bool {
         guard ObjectID(String(name.prefix(64))) != nil else { return false }
         return name.utf8.count == 64 || ObjectID(String(name.dropFirst(65))) != nil
-    }
-
-    func removeStagingDirectory(of lease: String) throws(StoreError) {
-        try fileSystem.removeTree(directories.staging.raw, lease)
     }
 
     /// Moves unsettled content that a registered version is missing back to where the next arrival continues it.

@@ -4,11 +4,10 @@ extension Store {
     /// Makes objects again from copies, each in one step, durably.
     ///
     /// What stands in an object's place goes to quarantine. Passes over a copy whose bytes have changed since it was
-    /// found, and an object that is sound by now or that no version names.
+    /// found, and an object that is sound by now or that no version names. Finishes what repairs that died have left.
     /// - Returns: the objects that were made again.
     /// - Throws: `.outOfSpace` if a copy can neither be linked nor be written once more; then nothing is lost.
     package func salvage(_ copies: [ObjectCopy]) throws(StoreError) -> Set<ObjectID> {
-        guard !copies.isEmpty else { return [] }
         try checkWritable()
         var made: Set<ObjectID> = []
         try writing { (index) throws(StoreError) in
@@ -33,16 +32,6 @@ extension Store {
             _ = try index.completeVersions()
         }
         return made
-    }
-
-    /// Finishes what repairs that died have left.
-    func settleCopies() throws(StoreError) {
-        try writing { (index) throws(StoreError) in
-            var checker = try ObjectChecker()
-            _ = try self.settleCopies(index, &checker)
-            try self.syncAll()
-            _ = try index.completeVersions()
-        }
     }
 
     /// Gives copies that are still staged to the objects that are lost without them, and removes the others.

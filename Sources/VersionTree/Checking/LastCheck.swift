@@ -160,10 +160,9 @@ package struct LastCheck: Sendable, Hashable {
 extension VersionStore {
     /// The result of the last check, by any process; `nil` if there was none, or its result is lost.
     package func lastCheck() -> LastCheck? {
-        // Only a memory: a store without it is like one that was never checked.
-        let bytes = try? fileSystem.contents(
-            directories.root.raw, StoreLayout.lastCheck, limit: LastCheck.fileByteCountMax)
-        var check = bytes.flatMap { LastCheck(parsing: $0) }
+        var check = store.remembered(
+            as: StoreLayout.lastCheck, limit: LastCheck.fileByteCountMax
+        ).flatMap { LastCheck(parsing: $0) }
         check?.mend { finding in
             // What is printed otherwise than it is cannot be looked for.
             guard let path = finding.path, !path.contains("\\"), !path.contains("\u{FFFD}") else {
@@ -177,9 +176,7 @@ extension VersionStore {
     /// The number of the last event in the log (HotPush writes it); `nil` if nobody can tell.
     func lastEvent() -> Int64? {
         for name in [StoreLayout.events, StoreLayout.olderEvents] {
-            // Without the log there is nothing that a check could answer.
-            let bytes = try? fileSystem.contents(
-                directories.root.raw, name, limit: LastCheck.fileByteCountMax)
+            let bytes = store.remembered(as: name, limit: LastCheck.fileByteCountMax)
             for line in (bytes ?? []).split(separator: 10).reversed() {
                 // A line that a power cut has torn is none.
                 if let number = (try? JSONValue.parse(Array(line)))?["sequence"]?.asInt64 {
@@ -203,13 +200,7 @@ extension VersionStore {
             (memory.wholeEndedAt, memory.wholeEvent) = (before.wholeEndedAt, before.wholeEvent)
             memory.keep(stillWrong(before.findings, besides: report.findings))
         }
-        // The caller has the report; a check that is not remembered is only not shown later.
-        if let token = try? randomToken() {
-            // As above.
-            try? fileSystem.replaceFile(
-                directories.root.raw, StoreLayout.lastCheck, with: memory.serialized, token: token,
-                durably: false)
-        }
+        store.remember(memory.serialized, as: StoreLayout.lastCheck)
         guard !report.findings.isEmpty else { return }
         let problems = report.problems
         note(

@@ -247,7 +247,8 @@ extension VersionStore {
     /// A manifest; `nil` if it has a finding of its own: it cannot be read, at a second look either, or is not the
     /// registered one.
     func readable(_ name: String) throws(StoreError) -> Manifest? {
-        let registered = try VersionName.isName(name) ? store.versionRow(name)?.manifest : nil
+        guard VersionName.isName(name) else { return nil }
+        let registered = try store.versionRow(name)?.manifest
         let found = try allowing(
             Self.saysManifestIsUnusable,
             try lookingAgain { () throws(StoreError) in try addressedManifest(of: name) })

@@ -20,16 +20,16 @@ extension VersionStore {
             guard var finding = try judgeTree(name, kind, registered, running) else {
                 if kind == .directory, !name.hasPrefix(".") {
                     checked.append(name)
-                    try checkTree(name, parsed[name], sound, orTelling: repairing, &report)
+                    try checkTree(name, parsed[name], sound, repairing: repairing, &report)
                 }
                 continue
             }
             if repairing {
-                try store.passingOver(StoreLayout.treePath(printable(name))) {
-                    () throws(StoreError) in
+                let path = StoreLayout.treePath(printable(name))
+                try store.passingOver(path) { () throws(StoreError) in
                     finding.isRepaired = try self.removeStray(name, entry, kind)
                 }
-                if let reason = store.reasonStuck(of: StoreLayout.treePath(printable(name))) {
+                if let reason = store.reasonStuck(of: path) {
                     finding.message += "; it stays: \(reason)"
                 }
             }
@@ -41,7 +41,7 @@ extension VersionStore {
         for _ in 0..<3 {
             var again = CheckReport()
             for name in checked {
-                try checkTree(name, parsed[name], sound, orTelling: true, &again)
+                try checkTree(name, parsed[name], sound, repairing: true, &again)
             }
             let new = again.findings.filter { known.insert($0).inserted }
             if new.isEmpty { return }
@@ -104,13 +104,7 @@ extension VersionStore {
             try removeDirectory(entry)
             return true
         }
-        let token = try randomToken()
-        if kind != .directory {
-            try fileSystem.renameIfPresent(
-                versions, name, to: directories.quarantine.raw, try StoreLayout.aside("stray"))
-            return true
-        }
-        var hidden = ".stray.\(token)"
+        var hidden = ".stray.\(try randomToken())"
         // Locked, so that another check does not take it for a leftover.
         guard let tree = try fileSystem.openIfPresent(versions, name, .directory) else {
             return true
@@ -141,11 +135,26 @@ extension VersionStore {
 
     /// One tree that cannot be looked at is a finding, and ends no check.
     private func checkTree(
-        _ name: String, _ parsed: Manifest?, _ sound: SoundInodes, orTelling repairing: Bool,
+        _ name: String, _ parsed: Manifest?, _ sound: SoundInodes, repairing: Bool,
         _ report: inout CheckReport
     ) throws(StoreError) {
         do throws(StoreError) {
-            try checkTree(name, parsed, sound, repairing: repairing, &report)
+            guard let manifest = try shownManifest(of: name, parsed) else { return }
+            var found = try TreeCheck(store: store, manifest: manifest, sound: sound).run()
+            report.checkedTrees += 1
+            if !found.isEmpty, let now = try shownManifest(of: name) {
+                // The manifest may have been replaced since it was read, together with the tree.
+                found = try TreeCheck(store: store, manifest: now, sound: SoundInodes()).run()
+            }
+            // Retired meanwhile: the tree went first, and nothing is wrong.
+            guard !found.isEmpty, try store.versionRow(name) != nil else { return }
+            // The owner, who can remove nothing from another user's directory, leaves a tree that shows what it must.
+            let isWrong = effectiveUser() == 0 || found.contains { $0.kind != .wrongOwner }
+            if repairing, isWrong, let now = try shownManifest(of: name) {
+                try rebuildTree(of: now)
+                for position in found.indices { found[position].isRepaired = true }
+            }
+            report.findings += found
         } catch {
             guard error.isOfOneName, try store.versionRow(name) != nil else { throw error }
             var finding = Finding(
@@ -157,28 +166,6 @@ extension VersionStore {
             }
             report.findings.append(finding)
         }
-    }
-
-    private func checkTree(
-        _ name: String, _ parsed: Manifest?, _ sound: SoundInodes, repairing: Bool,
-        _ report: inout CheckReport
-    ) throws(StoreError) {
-        guard let manifest = try shownManifest(of: name, parsed) else { return }
-        var found = try TreeCheck(store: store, manifest: manifest, sound: sound).run()
-        report.checkedTrees += 1
-        if !found.isEmpty, let now = try shownManifest(of: name, nil) {
-            // The manifest may have been replaced since it was read, together with the tree.
-            found = try TreeCheck(store: store, manifest: now, sound: SoundInodes()).run()
-        }
-        // Retired meanwhile: the tree went first, and nothing is wrong.
-        guard !found.isEmpty, try store.versionRow(name) != nil else { return }
-        // The owner, who can remove nothing from another user's directory, leaves a tree that shows what it must.
-        let isWrong = effectiveUser() == 0 || found.contains { $0.kind != .wrongOwner }
-        if repairing, isWrong, let now = try shownManifest(of: name, nil) {
-            try rebuildTree(of: now)
-            for position in found.indices { found[position].isRepaired = true }
-        }
-        report.findings += found
     }
 
     /// What the tree of a version must show: its manifest; of an incomplete version, what is there of it.

@@ -16,50 +16,45 @@ extension VersionStore {
     ) throws(StoreError) -> CheckReport {
         let event = lastEvent()
         var report = try look(options, repairing: false)
-        let unnamed = try versionsToRecover() + forgottenVersions(report.findings)
-        let copies = try copiesOfLost(report.findings, shownBy: unnamed)
-        let here = Set(copies.map(\.address))
-        let lacked = try missing(of: incompleteVersions())
-        let waiting =
-            source == nil ? [] : lacked.filter { !$0.value.isEmpty }.keys.sorted()
-        let manifests = source == nil ? [] : try lostManifests(report.findings)
-        let lost =
-            source == nil
-            ? [] : try lostObjects(report.findings, waiting).filter { !here.contains($0.address) }
-        let plan = RepairPlan(
-            report.findings, try means(report.findings, lost, manifests, waiting, copies, unnamed))
-        guard proceeds(plan), !report.findings.isEmpty || !lost.isEmpty || !copies.isEmpty else {
+        let means = try means(report.findings, fetching: source != nil)
+        let isSound =
+            report.findings.isEmpty && means.fetches.isEmpty && means.copies.isEmpty
+        guard proceeds(RepairPlan(report.findings, means)), !isSound else {
             conclude(report, options, repairing: false, after: event)
             return report
         }
         var fetched: Set<ObjectID> = []
         var completed: Set<String> = []
         if let source {
-            if !manifests.isEmpty { completed = try source.manifests(manifests) }
-            if !lost.isEmpty { fetched = try fetch(lost, report.findings, source) }
+            if !means.manifests.isEmpty { completed = try source.manifests(means.manifests) }
+            if !means.fetches.isEmpty {
+                fetched = try fetch(means.fetches, report.findings, source)
+            }
         }
         var again = CheckOptions(isDeep: options.isDeep, byteRateMax: options.byteRateMax)
         again.revisits = fetched.union(report.findings.compactMap(\.object))
-        var repaired = try look(again, repairing: true)
-        if let source {
-            try fetchMade(besides: manifests, &repaired.findings, source)
-        }
+        var repaired = try look(again, repairing: true).findings
+        if let source { try fetchMade(besides: means.manifests, &repaired, source) }
         // Those that go on without what their publisher sent: they are reported as such.
         let told = Set(
-            repaired.findings.filter { $0.kind == .incompleteVersion && $0.isRepaired }
+            repaired.filter { $0.kind == .incompleteVersion && $0.isRepaired }
                 .compactMap(\.version))
+        var mended: [Finding] = []
+        for finding in report.findings {
+            guard let news = try news(of: finding, fetched, completed, means, besides: told)
+            else { continue }
+            mended.append(finding.adding(news).done)
+        }
         report.findings =
-            try mended(report.findings, fetched, completed, lacked, besides: told)
-            + restored(copies, besides: report.findings)
-            + self.completed(waiting.filter { !told.contains($0) }, besides: report.findings)
-            + repaired.findings.filter { finding in
+            try mended + unreported(means, besides: report.findings, told)
+            + repaired.filter { finding in
                 // What follows from content that is back was reported with it.
                 guard finding.isRepaired else { return true }
                 if finding.kind == .wrongInTree, let object = finding.object {
                     return !fetched.contains(object)
                 }
                 return finding.kind != .missingInTree
-                    || !lacked.keys.contains { $0 == finding.version }
+                    || !means.lacked.keys.contains { $0 == finding.version }
             }
         conclude(report, options, repairing: true, after: event)
         return report
@@ -70,8 +65,7 @@ extension VersionStore {
     /// Looks for no copies of lost objects: that such an object is lost is mended by noting it.
     package func canRepair(_ findings: [Finding]) throws(StoreError) -> Bool {
         guard findings.contains(where: { !$0.isRepaired }) else { return false }
-        let unnamed = try versionsToRecover() + forgottenVersions(findings)
-        return !RepairPlan(findings, try means(findings, [], [], [], [], unnamed)).isEmpty
+        return !RepairPlan(findings, try means(findings, searching: false)).isEmpty
     }
 
     /// The versions whose manifest is missing or damaged, or was made again from an incomplete tree.
@@ -109,16 +103,33 @@ extension VersionStore {
         return result
     }
 
+    /// What a repair can build on; changes nothing.
+    ///
+    /// - Parameters:
+    ///   - isFetching: whether an origin is asked for what is lost.
+    ///   - isSearching: whether the store is searched for copies of it.
     private func means(
-        _ findings: [Finding], _ fetches: [Reference], _ manifests: [LostManifest],
-        _ waiting: [String], _ copies: [ObjectCopy], _ unnamed: [LostVersion]
-    ) throws(StoreError) -> RepairPlan.Means {
-        var means = RepairPlan.Means(
-            fetches: fetches, waiting: waiting,
-            copies: Dictionary(
-                copies.map { ($0.address, $0.path) }, uniquingKeysWith: { first, _ in first }),
-            manifests: Set(manifests.map(\.version)), current: try shownVersion())
-        let back = Set(means.copies.keys).union(fetches.map(\.address))
+        _ findings: [Finding], fetching isFetching: Bool = false,
+        searching isSearching: Bool = true
+    ) throws(StoreError) -> RepairMeans {
+        var means = RepairMeans(current: try shownVersion())
+        let unnamed = try versionsToRecover() + forgottenVersions(findings)
+        if isSearching {
+            for copy in try copiesOfLost(findings, shownBy: unnamed) {
+                means.copies[copy.address] = copy.path
+            }
+            for name in try incompleteVersions() {
+                means.lacked[name] = Set(
+                    try store.missingObjects(of: name)?.map(\.address) ?? [])
+            }
+        }
+        if isFetching {
+            means.waiting = means.lacked.filter { !$0.value.isEmpty }.keys.sorted()
+            means.manifests = try lostManifests(findings)
+            means.fetches = try lostObjects(findings, means.waiting)
+                .filter { means.copies[$0.address] == nil }
+        }
+        let back = means.back
         let lost = findings.filter { Self.lostKinds.contains($0.kind) }.compactMap(\.object)
         means.dropping = try versionsLackingOnlyReceived(
             Set(lost).subtracting(back), besides: back)
@@ -133,20 +144,13 @@ extension VersionStore {
         for lost in unnamed where lost.unread == nil {
             let hasTree = lost.entry == nil ? try isMaterialized(lost.name) : true
             if hasTree { means.trees.insert(lost.name) }
-            guard hasTree, lost.name != means.current, !means.manifests.contains(lost.name)
+            guard hasTree, lost.name != means.current,
+                !means.manifests.contains(where: { $0.version == lost.name }),
+                try isPartial(lost)
             else { continue }
-            if try isPartial(lost) { means.partial.insert(lost.name) }
+            means.partial.insert(lost.name)
         }
         return means
-    }
-
-    /// What each of these versions lacks.
-    private func missing(of versions: [String]) throws(StoreError) -> [String: Set<ObjectID>] {
-        var missing: [String: Set<ObjectID>] = [:]
-        for name in versions {
-            missing[name] = Set(try store.missingObjects(of: name)?.map(\.address) ?? [])
-        }
-        return missing
     }
 
     /// What is damaged or missing and a version names; what an earlier repair removed; and what the
@@ -174,7 +178,7 @@ extension VersionStore {
         // The manifests say who needs them and how large they are: the index may be wrong.
         var sizes: [ObjectID: Int64] = [:]
         for name in try store.manifestNames() {
-            guard VersionName.isName(name), let manifest = try readable(name) else { continue }
+            guard let manifest = try readable(name) else { continue }
             for record in manifest.records where lost.contains(record.address) {
                 sizes[record.address] = record.byteCount
             }
@@ -223,30 +227,25 @@ extension VersionStore {
         return fetched
     }
 
-    /// Findings of what incomplete versions lacked and the store had elsewhere, which no check reported.
-    private func restored(
-        _ copies: [ObjectCopy], besides findings: [Finding]
+    /// Findings of what is back and no check reported: what incomplete versions lacked and the store had elsewhere, and
+    /// versions that are whole again and that nothing needs.
+    private func unreported(
+        _ means: RepairMeans, besides findings: [Finding], _ told: Set<String>
     ) throws(StoreError) -> [Finding] {
-        let told = Set(findings.compactMap(\.object))
         var result: [Finding] = []
-        for copy in copies where !told.contains(copy.address) {
-            guard try store.contains(copy.address) else { continue }
+        let objects = Set(findings.compactMap(\.object))
+        for (address, path) in means.copies.sorted(by: { $0.key < $1.key })
+        where !objects.contains(address) {
+            guard try store.contains(address) else { continue }
             result.append(
                 Finding(
-                    .missingObject, object: copy.address, path: copy.path,
-                    "object \(copy.address) was missing; it was made again from \(printable(copy.path))",
+                    .missingObject, object: address, path: path,
+                    "object \(address) was missing; it was made again from \(printable(path))",
                     isRepaired: true))
         }
-        return result
-    }
-
-    /// Findings of versions that are whole again and that nothing needs, which no check reported.
-    private func completed(
-        _ waiting: [String], besides findings: [Finding]
-    ) throws(StoreError) -> [Finding] {
-        var result: [Finding] = []
-        for name in waiting
-        where !findings.contains(where: { $0.kind == .incompleteVersion && $0.version == name }) {
+        let versions = told.union(
+            findings.filter { $0.kind == .incompleteVersion }.compactMap(\.version))
+        for name in means.waiting where !versions.contains(name) {
             guard try store.versionRow(name)?.isComplete == true else { continue }
             result.append(
                 Finding(
@@ -256,34 +255,24 @@ extension VersionStore {
         return result
     }
 
-    /// The findings that are repaired because content or manifests are back.
-    private func mended(
-        _ findings: [Finding], _ fetched: Set<ObjectID>, _ manifests: Set<String>,
-        _ lacked: [String: Set<ObjectID>], besides told: Set<String>
-    ) throws(StoreError) -> [Finding] {
-        var result: [Finding] = []
-        for var finding in findings {
-            if Self.lostKinds.contains(finding.kind) {
-                guard let object = finding.object, fetched.contains(object) else { continue }
-                finding.message += "; it was fetched again"
-            } else if LostManifest.kinds.contains(finding.kind) {
-                guard let version = finding.version, manifests.contains(version) else { continue }
-                finding.message += "; it was fetched again"
-            } else if finding.kind == .incompleteVersion, let version = finding.version {
-                guard !told.contains(version), try store.versionRow(version)?.isComplete == true
-                else { continue }
-                let isFetched = lacked[version].map { !$0.isDisjoint(with: fetched) } ?? false
-                finding.message +=
-                    isFetched
-                    ? "; what it lacked was fetched"
-                    : "; what it lacked was found elsewhere in the store"
-            } else {
-                continue
-            }
-            finding.isRepaired = true
-            result.append(finding)
+    /// What to add to a finding of lost content, or of a lost manifest, that is back; `nil` for others.
+    private func news(
+        of finding: Finding, _ fetched: Set<ObjectID>, _ manifests: Set<String>,
+        _ means: RepairMeans, besides told: Set<String>
+    ) throws(StoreError) -> String? {
+        if Self.lostKinds.contains(finding.kind) {
+            return finding.object.map(fetched.contains) == true ? "; it was fetched again" : nil
         }
-        return result
+        guard let version = finding.version else { return nil }
+        if LostManifest.kinds.contains(finding.kind) {
+            return manifests.contains(version) ? "; it was fetched again" : nil
+        }
+        guard finding.kind == .incompleteVersion, !told.contains(version),
+            try store.versionRow(version)?.isComplete == true
+        else { return nil }
+        return means.lacked[version]?.isDisjoint(with: fetched) == false
+            ? "; what it lacked was fetched"
+            : "; what it lacked was found elsewhere in the store"
     }
 }
 

@@ -12,10 +12,9 @@ extension VersionStore {
     /// in them that is right and needed is an object.
     func repairObjects(_ confirmed: [Suspicion]) throws(StoreError) -> [Finding] {
         let copies = try copiesOfLost(confirmed.map(\.finding))
-        let made = try store.salvage(copies)
-        let origins = Dictionary(
-            copies.filter { made.contains($0.address) }.map { ($0.address, $0.path) },
-            uniquingKeysWith: { first, _ in first })
+        let made = copies.isEmpty ? [] : try store.salvage(copies)
+        var origins: [ObjectID: String] = [:]
+        for copy in copies where made.contains(copy.address) { origins[copy.address] = copy.path }
         var findings = try store.repairObjects(confirmed)
         let lost = findings.filter { Self.lostKinds.contains($0.kind) }.compactMap(\.object)
         var gone: Set<ObjectID> = []
@@ -25,19 +24,18 @@ extension VersionStore {
             guard Self.lostKinds.contains(findings[position].kind),
                 let object = findings[position].object
             else { continue }
-            guard let path = origins[object] else {
-                for name in dropped.filter({ $0.value == object }).keys.sorted() {
-                    findings[position].message += Self.goesOn(name)
-                }
-                let isNamed = try store.unnamed([object]).isEmpty
-                let isThere = try store.contains(object)
-                findings[position].isLost = isNamed && !isThere
+            if let path = origins[object] {
+                findings[position] =
+                    confirmed[position].finding.adding(
+                        "; it was made again from \(printable(path))"
+                    ).done
                 continue
             }
-            findings[position].isRepaired = true
-            findings[position].message =
-                confirmed[position].finding.message
-                + "; it was made again from \(printable(path))"
+            for name in dropped.filter({ $0.value == object }).keys.sorted() {
+                findings[position].message += Self.goesOn(name)
+            }
+            let isNamed = try store.unnamed([object]).isEmpty
+            findings[position].isLost = isNamed && gone.contains(object)
         }
         for (name, object) in dropped.sorted(by: { $0.key < $1.key }) where !gone.contains(object) {
             findings.append(
@@ -78,7 +76,7 @@ extension VersionStore {
             lost += try store.sizes(of: damaged)
             // The index may have been made again from damaged files: what manifests promise counts as well.
             for name in try store.manifestNames() {
-                guard VersionName.isName(name), let manifest = try readable(name) else { continue }
+                guard let manifest = try readable(name) else { continue }
                 let references = manifest.references
                 for position in 0..<references.count
                 where damaged.contains(references[position].address) {

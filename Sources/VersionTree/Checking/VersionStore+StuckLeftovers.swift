@@ -25,10 +25,10 @@ extension VersionStore {
     /// Remembers what this store could not open or remove, once everything else is cleaned up.
     func rememberStuck() {
         let stuck = store.stuckLeftovers
-        let root = directories.root.raw
-        // Only a memory, as above.
-        let isThere = (try? fileSystem.status(root, StoreLayout.stuck)) ?? nil
         if stuck.isEmpty {
+            let root = directories.root.raw
+            // Only a memory, as above.
+            let isThere = (try? fileSystem.status(root, StoreLayout.stuck)) ?? nil
             // As above.
             if isThere != nil { try? fileSystem.removeIfPresent(root, StoreLayout.stuck) }
             return
@@ -41,18 +41,12 @@ extension VersionStore {
                 writer.member("reason", one.reason)
             }
         }
-        // As above.
-        guard let token = try? randomToken() else { return }
-        try? fileSystem.replaceFile(
-            root, StoreLayout.stuck, with: writer.drain() + [10], token: token, durably: false)
+        store.remember(writer.drain() + [10], as: StoreLayout.stuck)
     }
 
     /// What the last collection or repair could not open or remove, as far as it is still there.
     package func rememberedStuck() -> [StuckLeftover] {
-        let root = directories.root.raw
-        // A store without the memory is like one of which everything could be removed.
-        let bytes = try? fileSystem.contents(
-            root, StoreLayout.stuck, limit: Self.stuckByteCountMax)
+        let bytes = store.remembered(as: StoreLayout.stuck, limit: Self.stuckByteCountMax)
         let document = bytes.flatMap {
             // As above.
             try? JSONValue.parse($0, limits: JSONLimits(byteCount: Self.stuckByteCountMax))

@@ -20,7 +20,7 @@ extension VersionStore {
         var found: [String: ObjectID] = [:]
         let needed = try lifecycleIfReadable()?.needed ?? []
         for row in rows {
-            guard VersionName.isName(row.name), let manifest = try readable(row.name),
+            guard let manifest = try readable(row.name),
                 let received = manifest.received, !manifest.lacksFields,
                 !manifest.records.contains(where: { $0.address == received.address })
             else { continue }
