@@ -10,20 +10,18 @@ struct AuditedWorld {
 
     /// Versions 1 to 3 are gone, then 2 is back in beta, with objects of two epochs; stable offers 5 and 4.
     init(_ shelf: BucketWorld.Shelf? = nil, in kind: OriginPlace = .bucket) throws {
-        world = try BucketWorld(shelf)
-        for version in ["1", "2", "3"] { try world.publish(version, by: world.publisher()) }
+        world = try BucketWorld(shelf, offering: "1", "2", "3")
         _ = try OriginPruner(world.publisher()).prune(keeping: 1, grace: 0)
-        try world.publish("4", by: world.publisher())
-        try world.publish("2", to: "beta", by: world.publisher())
+        try world.publish("4")
+        try world.publish("2", to: "beta")
         _ = try OriginPruner(world.publisher()).prune(keeping: 1, grace: 0)
-        try world.publish("5", by: world.publisher())
+        try world.publish("5")
         copy = kind == .bucket ? nil : try PublishingPlace(kind)
         for (key, file) in files { try copy?.set(key, file.bytes) }
     }
 
     func storage() throws -> any ObjectStorage { try copy?.storage() ?? ModelStorage(store) }
 
-    /// The bytes of all files.
     func contents() throws -> [String: [UInt8]] {
         try copy?.published() ?? files.mapValues(\.bytes)
     }
@@ -38,9 +36,7 @@ struct AuditedWorld {
         _ bucket: (any ObjectStorage)? = nil, repairingFrom stores: [VersionStore]? = nil,
         _ change: (inout OriginAuditOptions) -> Void = { _ in }
     ) throws -> OriginAuditReport {
-        var options = OriginAuditOptions()
-        options.check.isDeep = true
-        options.pause = { _ in }
+        var options = OriginAuditOptions.hasty(isDeep: true)
         change(&options)
         return try OriginAudit(
             bucket ?? storage(), options,
@@ -53,11 +49,9 @@ struct AuditedWorld {
 
     /// The first key of a kind that the release in beta needs.
     func key(of kind: String) throws -> String {
-        let bucket = ModelStorage(store)
-        let state = try require(try OriginLog(bucket).state(from: 0))
-        let pointer = try require(state.pointers[try ChannelName("beta")])
+        let pointer = try require(world.state().pointers[try ChannelName("beta")])
         let release = try require(pointer.liveReleases.first)
-        let reader = ReleaseFiles(release, bucket, nil)
+        let reader = ReleaseFiles(release, ModelStorage(store), nil)
         let files = try reader.contents() + reader.packed() + reader.told()
         return try require(files.map(\.key.path).first { $0.contains("\(kind)/") })
     }
@@ -65,4 +59,10 @@ struct AuditedWorld {
     func bytes(_ key: String) throws -> [UInt8] { try require(contents()[key]) }
 
     var files: [String: ModelStore.File] { store.files }
+}
+
+extension BucketWorld {
+    func state() throws -> HotPush.OriginState {
+        try require(try OriginLog(ModelStorage(store)).state(from: 0))
+    }
 }

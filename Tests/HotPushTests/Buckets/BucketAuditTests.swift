@@ -40,7 +40,6 @@ import Synchronization
                 && readCount(String(repeating: "ab", count: 16)) == count + 1)
     }
 
-    /// What can be wrong.
     struct Damage: Sendable, CustomTestStringConvertible {
         var testDescription: String
         var kind: OriginFinding.Kind
@@ -185,11 +184,10 @@ import Synchronization
     @Test func `counts a release once, with whatever packs it is and was offered`() throws {
         let world = try BucketWorld(offering: "1")
         _ = try world.publisher().pack("1", of: world.versions)
-        try world.publish("1", to: "beta", by: world.publisher())
-        let log = OriginLog(ModelStorage(world.store))
-        let state = try require(try log.state(from: 0))
+        try world.publish("1", to: "beta")
         // The entries that are kept offer it with and without packs.
-        try expect(log.liveReleases(keptFrom: 1, upTo: state).count, equals: 2)
+        let log = OriginLog(ModelStorage(world.store))
+        try expect(log.liveReleases(keptFrom: 1, upTo: world.state()).count, equals: 2)
         try expect(OriginAudit(ModelStorage(world.store)).run().releaseCount, equals: 1)
     }
 
@@ -216,7 +214,6 @@ import Synchronization
         expect(report.findings.allSatisfy { !$0.isRepaired })
     }
 
-    /// What others do meanwhile.
     enum Beside: CaseIterable, Sendable {
         case pruning, publishing
 
@@ -280,7 +277,6 @@ import Synchronization
         for isCopy in [true, false] {
             let audited = try AuditedWorld()
             let place = try PublishingPlace()
-            let directory = place.origin
             for (path, file) in audited.files where isCopy { try place.set(path, file.bytes) }
             for version in ["2", "4", "5"] where !isCopy {
                 try place.publisher().publish(version, of: audited.world.versions)
@@ -288,13 +284,9 @@ import Synchronization
             for damage in [Self.lostObject, Self.changedManifest] {
                 _ = try damage.inflict(on: audited)
             }
-            let location = try OriginReference(parsing: directory).location
-            let pull = Pull(
-                into: place.versions, over: DirectoryTransport(directory), PullingFixture.options)
-            let mender = OriginMender([place.versions]) { (lost) throws(StoreError) in
-                try pull.fetch(lost, of: directory, at: location)
-            }
-            let report = try OriginAudit(ModelStorage(audited.store), repairingFrom: mender).run()
+            let report = try OriginAudit(
+                ModelStorage(audited.store), repairingFrom: place.mender(into: place.versions)
+            ).run()
             expect(report.findings.count == 2 && report.findings.allSatisfy(\.isRepaired))
             try expect(audited.audit().findings, equals: [])
         }
@@ -308,8 +300,7 @@ import Synchronization
         // Packs that stand in the copy alone.
         _ = try ModelStorage(store).publisher { $0.takesOver = true }.publish(
             "1", of: place.versions, as: ReleaseOffer(channel: ChannelName("beta")))
-        var options = OriginAuditOptions()
-        options.check.isDeep = true
+        let options = OriginAuditOptions.hasty(isDeep: true)
         try expect(OriginAudit(ModelStorage(store), options).run().findings, equals: [])
         try expect(OriginUsage(of: ModelStorage(store))[.packs].count >= 1)
         let packs = store.files.keys.filter { $0.hasPrefix("packs/") }.sorted()
@@ -321,20 +312,15 @@ import Synchronization
         expect(found.map(\.kind) == [.damagedFile] && found.first?.path == pack)
         // A copy of the origin has what no store keeps.
         let aside = try TemporaryStore()
-        let pull = Pull(
-            into: aside.versions, over: DirectoryTransport(place.origin),
-            PullingFixture.options)
-        let location = try OriginReference(parsing: place.origin).location
         store.set(delivery, nil)
-        let mender = OriginMender([pull.versions]) { (lost) throws(StoreError) in
-            try pull.fetch(lost, of: place.origin, at: location)
-        }
-        let repaired = try OriginAudit(ModelStorage(store), options, repairingFrom: mender).run()
+        let repaired = try OriginAudit(
+            ModelStorage(store), options, repairingFrom: place.mender(into: aside.versions)
+        ).run()
         expect(repaired.findings.count == 2 && repaired.findings.allSatisfy(\.isRepaired))
         try expect(OriginAudit(ModelStorage(store), options).run().findings, equals: [])
     }
 
     @Test func `of a place without an origin says so`() throws {
-        expect(code { try OriginAudit(ModelStorage(ModelStore())).run() }, equals: .noOrigin)
+        expectRefusal(.noOrigin) { try OriginAudit(ModelStorage(ModelStore())).run() }
     }
 }

@@ -35,10 +35,10 @@ import Synchronization
 
         func prepare(_ world: BucketWorld) throws {
             guard self != .first else { return }
-            try world.publish("1", by: world.publisher())
+            try world.publish("1")
             try world.publish("2", by: world.publisher(packs: .before))
             _ = try OriginPruner(world.publisher()).prune(keeping: 1, grace: 0)
-            try world.publish("3", by: world.publisher())
+            try world.publish("3")
         }
     }
 
@@ -80,7 +80,7 @@ import Synchronization
             world.store.applyGhosts()
             world.check(after: "the ghosts")
             // Each command brings the pointers in order.
-            try world.publish("1", to: "last", by: world.publisher())
+            try world.publish("1", to: "last")
             _ = try OriginPruner(world.publisher()).prune(keeping: 9, grace: 3_600)
             world.expectEnd("\(verb) \(fate) at request \(number)")
             return world.broken.isEmpty
@@ -113,7 +113,7 @@ import Synchronization
                 return .ghost(requests: number)
             }
             // What had gone is published again while the deletions are under way.
-            for version in ["1", "2", "5"] { try world.publish(version, by: world.publisher()) }
+            for version in ["1", "2", "5"] { try world.publish(version) }
             try? verb.run(world, "two") { _ in .answered }
             world.store.applyGhosts()
             world.check(after: "the ghosts")

@@ -3,25 +3,19 @@ import HotPush
 
 /// The first entry of a log, what it takes over, and what it is not written over: docs/buckets.md.
 @Suite struct BucketFoundationTests {
-    /// The files of a directory's origin with one release.
-    private func copied() throws -> (PublishingPlace, [String: [UInt8]]) {
-        let place = try PublishingPlace(offering: "1")
-        try Damage.forgetLog(of: place.origin)
-        return (place, try place.published())
-    }
-
-    /// - Parameter takesOver: whether it begins a log where pointers stand.
     private func publisher(_ store: ModelStore, takesOver: Bool = false) -> OriginPublisher {
         ModelStorage(store).publisher { $0.takesOver = takesOver }
     }
 
     /// A bucket with so many channels, all with the release of a directory's origin.
     private func bucket(_ channelCount: Int) throws -> (PublishingPlace, ModelStore) {
-        let (place, files) = try copied()
+        let place = try PublishingPlace(offering: "1")
+        try place.forgetLog()
         let store = ModelStore()
-        for (path, bytes) in files { store.set(path, bytes) }
+        for (path, bytes) in try place.published() { store.set(path, bytes) }
         store.set("channels/stable.json", nil)
-        let pointer = String(decoding: try require(files["channels/stable.json"]), as: UTF8.self)
+        let bytes = try require(place.bytes("channels/stable.json"))
+        let pointer = String(decoding: bytes, as: UTF8.self)
         for number in 1...channelCount {
             let own = pointer.replacing("\"stable\"", with: "\"c\(number)\"")
             store.set("channels/c\(number).json", Array(own.utf8))
@@ -87,9 +81,8 @@ import HotPush
         // As a bucket that repeats its requests sees it: the first try was stored, the second met it.
         var store = LyingStorage(world.bucket())
         store.refusesCreations = true
-        let refused = code {
+        expectRefusal(.network) {
             try OriginPublisher(store, pause: { _ in }).publish("1", of: world.versions)
         }
-        expect(refused?.description, equals: "network")
     }
 }

@@ -3,7 +3,6 @@ import Synchronization
 
 @testable import HotPush
 
-/// Packs in origins that are buckets: docs/buckets.md.
 @Suite struct BucketPackingTests {
     /// The packs of the first release of a channel, each read and held against its address.
     private func read(
@@ -34,13 +33,12 @@ import Synchronization
         let world = try BucketWorld()
         let first = try world.publish("1", by: world.publisher(packs: .before))
         expect(first.packing?.packs.count, equals: 1)
-        let plain = try BucketWorld()
-        for version in ["1", "2"] { try plain.publish(version, by: plain.publisher()) }
+        let plain = try BucketWorld(offering: "1", "2")
         let requests = world.store.requestCount
         let second = try world.publish("2", by: world.publisher(packs: .before))
         expect(second.packing?.packs.count, equals: 2)
         // Two packs and the delivery, and not one request more than without.
-        let without = try plain.publish("3", by: plain.publisher()).figures.requestCount
+        let without = try plain.publish("3").figures.requestCount
         expect(world.store.requestCount - requests <= without + 3)
         let packs = try read(world)
         expect(packs.count == 2 && packs.filter { $0.base == nil }.count == 1)
@@ -48,18 +46,15 @@ import Synchronization
     }
 
     @Test func `the same again makes nothing, sends nothing and compresses nothing`() throws {
-        let world = try BucketWorld()
-        try world.publish("1", by: world.publisher(packs: .before))
-        try world.publish("2", by: world.publisher(packs: .before))
+        let world = try BucketWorld(offering: "1", "2", packs: .before)
         let before = world.store.files
         let again = try world.publish("2", by: world.publisher(packs: .before))
         expect(again.isUnchanged && again.packing == nil)
         expect(world.store.files, equals: before)
         // The store has noted what the delivery was made from; one that has not reads it.
         expect(again.figures.requestCount, equals: 4)
-        let (kept, aside) = (
-            "\(world.versions.store.path)/packing", "\(world.versions.store.path)/aside"
-        )
+        let kept = "\(world.versions.store.path)/packing"
+        let aside = "\(world.versions.store.path)/aside"
         try FileManager.default.moveItem(atPath: kept, toPath: aside)
         let elsewhere = try world.publish("2", by: world.publisher(packs: .before))
         expect(elsewhere.isUnchanged && elsewhere.figures.requestCount == 5)
@@ -70,15 +65,14 @@ import Synchronization
         try expect(read(world, ChannelName("beta")).count, equals: 2)
         // What the store has kept serves again when the bucket has lost everything.
         for key in world.store.files.keys { world.store.set(key, nil) }
-        try world.publish("1", by: world.publisher())
+        try world.publish("1")
         let anew = try world.publisher(packs: .before).publish("2", of: world.versions)
         expect(anew.packing?.madeFrameCount, equals: 0)
         expect((anew.packing?.reusedFrameCount ?? 0) > 0)
     }
 
     @Test func `packs made later come to the release where it stands, once`() throws {
-        let world = try BucketWorld()
-        for version in ["1", "2", "3"] { try world.publish(version, by: world.publisher()) }
+        let world = try BucketWorld(offering: "1", "2", "3")
         let before = try require(try world.publisher().pointers()[.stable])
         let commit = try world.publisher().pack("2", of: world.versions)
         expect(commit.pointer.sequence, equals: before.sequence + 1)
@@ -88,13 +82,12 @@ import Synchronization
         let again = try world.publisher().pack("2", of: world.versions)
         expect(again.isUnchanged && again.packing == nil)
         expect(world.store.files, equals: files)
-        expectRefusal(.notOffered) { _ = try world.publisher().pack("4", of: world.versions) }
+        expectRefusal(.notOffered) { try world.publisher().pack("4", of: world.versions) }
         world.expectEnd()
     }
 
     @Test func `a release that is withdrawn while it is packed gets no packs`() throws {
-        let world = try BucketWorld()
-        for version in ["1", "2"] { try world.publish(version, by: world.publisher()) }
+        let world = try BucketWorld(offering: "1", "2")
         let once = Once(where: { $0.key.hasPrefix("deliveries/") && $0.verb == .put }) {
             _ = try? world.publisher("two").withdraw(VersionName("2"))
         }
@@ -109,8 +102,7 @@ import Synchronization
     func `packs that a prune has deleted before the commit are sent again`(
         isPublishing: Bool
     ) throws {
-        let world = try BucketWorld()
-        for version in ["1", "2"] { try world.publish(version, by: world.publisher()) }
+        let world = try BucketWorld(offering: "1", "2")
         let once = Once(where: { $0.verb == .putIfAbsent && $0.key.hasPrefix("log/") }) {
             for _ in 0..<2 {
                 _ = try? OriginPruner(world.publisher("two")).prune(keeping: 9, grace: 0)
@@ -128,8 +120,7 @@ import Synchronization
     }
 
     @Test func `packs that stand two epochs behind are kept, in a newer epoch`() throws {
-        let world = try BucketWorld()
-        try world.publish("1", by: world.publisher(packs: .before))
+        let world = try BucketWorld(offering: "1", packs: .before)
         let old = try read(world)
         for version in ["2", "3"] {
             try world.publish(version, to: "other", by: world.publisher())
@@ -151,9 +142,7 @@ import Synchronization
         let world = try BucketWorld(offering: "1")
         let shelf = try BucketWorld.Shelf(only: ["2"])
         let notices = Notices()
-        let publisher = world.publisher(
-            packs: .before,
-            options: { $0.notice = notices.sink })
+        let publisher = world.publisher(packs: .before, options: { $0.notice = notices.sink })
         let without = try publisher.publish("2", of: shelf.temporary.versions)
         expect(without.packing?.packs.map(\.version), equals: [nil])
         expect(without.fetched.byteCount, equals: 0)
@@ -168,8 +157,7 @@ import Synchronization
     }
 
     @Test func `what is missing or cut is found by looking, and sent again`() throws {
-        let world = try BucketWorld()
-        try world.publish("1", by: world.publisher(packs: .before))
+        let world = try BucketWorld(offering: "1", packs: .before)
         let object = try require(world.store.files.keys.first { $0.hasPrefix("objects/") })
         let pack = try require(world.store.files.keys.first { $0.hasPrefix("packs/") })
         let whole = try require(world.store.files[pack])
@@ -186,12 +174,9 @@ import Synchronization
     }
 
     @Test func `objects go again where their places would be too large`() throws {
-        let world = try BucketWorld()
-        for version in ["1", "2", "3", "4"] {
-            try world.publish(version, by: world.publisher())
-        }
+        let world = try BucketWorld(offering: "1", "2", "3", "4")
         _ = try OriginPruner(world.publisher()).prune(keeping: 1, grace: 0)
-        let state = try require(try OriginLog(world.bucket()).state(from: 0))
+        let state = try world.state()
         expect(state.entry.epoch > 0)
         let layout = ReleaseUpload(
             try world.publisher().publication(
@@ -207,8 +192,7 @@ import Synchronization
     }
 
     @Test func `an upload that has fallen two epochs behind goes on under the newest`() throws {
-        let world = try BucketWorld(offering: "1")
-        try world.publish("2", by: world.publisher())
+        let world = try BucketWorld(offering: "1", "2")
         let sent = Mutex<[String]>([])
         let publisher = world.publisher(schedule: { request in
             guard request.verb == .put, request.key.contains("objects/") else { return .answered }

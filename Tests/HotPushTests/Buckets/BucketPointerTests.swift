@@ -65,7 +65,7 @@ import HotPush
         var dialect = ModelDialect()
         dialect.tagSpellings = before
         let world = try BucketWorld(Self.shelf.get(), dialect)
-        try world.publish("1", by: world.publisher())
+        try world.publish("1")
         dialect.tagSpellings = after
         world.store.dialect = dialect
         try expect(world.publish("2", by: world.publisher()).pointerProblem == nil)
@@ -73,8 +73,7 @@ import HotPush
     }
 
     @Test func `what is too large for a pointer is replaced by what the log says`() throws {
-        let world = try BucketWorld(Self.shelf.get())
-        try world.publish("1", by: world.publisher())
+        let world = try BucketWorld(Self.shelf.get(), offering: "1")
         world.store.set("channels/stable.json", Array(repeating: 32, count: 300 << 10))
         try expect(world.publish("2", by: world.publisher()).pointerProblem == nil)
         world.expectEnd()
@@ -85,10 +84,9 @@ import HotPush
         `a pointer that names an entry which is not there keeps everybody from writing, until it is repaired`()
         throws
     {
-        let world = try BucketWorld(Self.shelf.get())
-        try world.publish("1", by: world.publisher())
+        let world = try BucketWorld(Self.shelf.get(), offering: "1")
         let standing = try require(world.store.files["channels/stable.json"]?.bytes)
-        try world.publish("2", by: world.publisher())
+        try world.publish("2")
         let text = String(decoding: standing, as: UTF8.self)
         let forged = text.replacing("\"log\":2", with: "\"log\":9999999999")
             .replacing(/"sequence":(\d+)}\n$/) { "\"sequence\":\($0.1)9}\n" }
@@ -96,36 +94,33 @@ import HotPush
         world.store.set("channels/stable.json", Array(forged.utf8))
         let before = world.store.files
         for _ in 0..<2 {
-            expect(code { try world.publish("3", by: world.publisher()) }, equals: .damagedOrigin)
-            expect(
-                code { try world.publisher().withdraw(VersionName("2")) }, equals: .damagedOrigin)
-            expect(
-                code { try OriginPruner(world.publisher()).prune(keeping: 1, grace: 0) },
-                equals: .damagedOrigin)
+            expectRefusal(.damagedOrigin) { try world.publish("3") }
+            expectRefusal(.damagedOrigin) { try world.publisher().withdraw(VersionName("2")) }
+            expectRefusal(.damagedOrigin) {
+                try OriginPruner(world.publisher()).prune(keeping: 1, grace: 0)
+            }
         }
         expect(world.store.files, equals: before)
         _ = try OriginAudit(world.bucket(), repairingFrom: OriginMender([])).run()
-        try world.publish("3", by: world.publisher())
+        try world.publish("3")
         world.checkEnd()
         expect(world.broken, equals: [])
     }
 
     @Test func `a pointer that is not what its entry has is replaced`() throws {
-        let world = try BucketWorld(Self.shelf.get())
-        try world.publish("1", by: world.publisher())
+        let world = try BucketWorld(Self.shelf.get(), offering: "1")
         let standing = try require(world.store.files["channels/stable.json"]?.bytes)
-        try world.publish("2", to: "beta", by: world.publisher())
+        try world.publish("2", to: "beta")
         let forged = String(decoding: standing, as: UTF8.self).replacing(
             "\"log\":2", with: "\"log\":3")
         world.store.set("channels/stable.json", Array(forged.utf8))
-        let commit = try world.publish("1", by: world.publisher())
+        let commit = try world.publish("1")
         expect(commit.isUnchanged && commit.pointerProblem == nil)
         world.expectEnd()
     }
 
     @Test func `a hint at an entry that is not there leads nobody over a gap`() throws {
-        let world = try BucketWorld(Self.shelf.get())
-        try world.publish("1", by: world.publisher())
+        let world = try BucketWorld(Self.shelf.get(), offering: "1")
         let standing = try require(world.store.files["channels/stable.json"]?.bytes)
         let forged = String(decoding: standing, as: UTF8.self)
             .replacing("\"log\":2", with: "\"log\":9999999998")
@@ -135,7 +130,7 @@ import HotPush
         store.set("log/9999999999.json", last)
         let publisher = OriginPublisher(ModelStorage(store), pause: { _ in })
         let before = store.files
-        expect(code { try publisher.publish("2", of: world.versions) }, equals: .damagedOrigin)
+        expectRefusal(.damagedOrigin) { try publisher.publish("2", of: world.versions) }
         expect(store.files, equals: before)
     }
 }

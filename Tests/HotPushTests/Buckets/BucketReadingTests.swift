@@ -78,9 +78,9 @@ import BucketTestSupport
         expect(seen.pointers.map(\.channel.description), equals: ["beta", "stable"])
         expect(seen.reason?.contains("may not be read"), equals: true)
         let stranger = ModelStorage(audited.store, rights: [])
-        expect(code { try OriginChannels(stranger).offered() }, equals: .accessDenied)
+        expectRefusal(.accessDenied) { try OriginChannels(stranger).offered() }
         let nobody = ModelStorage(ModelStore())
-        expect(code { try OriginChannels(nobody).offered() }, equals: .notFound)
+        expectRefusal(.notFound) { try OriginChannels(nobody).offered() }
     }
 
     @Test func `counts as garbage what a prune deletes, scratch among it`() throws {
@@ -88,9 +88,7 @@ import BucketTestSupport
         world.store.set("probe/\(String(repeating: "a", count: 32))", [1, 2, 3])
         let usage = try OriginUsage(of: ModelStorage(world.store))
         let garbage = usage.garbage.values.reduce(usage[.scratch], +)
-        var options = OriginAuditOptions()
-        options.pause = { _ in }
-        let audit = try OriginAudit(ModelStorage(world.store), options).run()
+        let audit = try OriginAudit(ModelStorage(world.store), .hasty()).run()
         let prune = try OriginPruner(world.publisher()).prune(
             keeping: 1, grace: 3_600, isDryRun: true)
         expect(garbage.count == 2 && audit.garbage == garbage)
@@ -108,7 +106,7 @@ import BucketTestSupport
 
     @Test func `names the channel that lists what a pack leads from`() throws {
         let world = try BucketWorld()
-        try world.publish("1", to: "beta", by: world.publisher())
+        try world.publish("1", to: "beta")
         try world.publish("2", by: world.publisher(packs: .before))
         let channels = OriginChannels(ModelStorage(world.store))
         for only in [nil, ChannelName.stable] {
@@ -139,10 +137,10 @@ import BucketTestSupport
         try expect(
             access.pointers(of: place.origin).map(\.channel.description),
             equals: ["beta", "stable"])
-        var options = PullingFixture.options
-        options.channel = "beta"
         let device = try TemporaryStore()
-        let pull = Pull(into: device.versions, over: DirectoryTransport(place.origin), options)
+        let pull = Pull(
+            into: device.versions, over: DirectoryTransport(place.origin),
+            PullingFixture.options.with { $0.channel = "beta" })
         try expect(pull.run(place.origin)?.version, equals: "2")
     }
 }

@@ -17,8 +17,7 @@ import HotPush
     }
 
     @Test func `a prune of a full bucket deletes what may go, and then writes`() throws {
-        let world = try BucketWorld()
-        for version in ["1", "2", "3"] { try world.publish(version, by: world.publisher()) }
+        let world = try BucketWorld(offering: "1", "2", "3")
         // Somebody was killed before the commit.
         let digits = String(repeating: "ab", count: 31)
         world.store.set("objects/ab/\(digits)", [UInt8](repeating: 1, count: 20_000))
@@ -26,7 +25,7 @@ import HotPush
         expectRefusal(.accessDenied) {
             _ = try prune(world.bucket("first", rights: [.get, .put, .list]), world)
         }
-        try world.publish("4", by: world.publisher())
+        try world.publish("4")
         let before = byteCount(world)
         world.store.dialect.byteCountMax = before
         let report = try prune(world.bucket("second"), world)
@@ -36,7 +35,7 @@ import HotPush
         // Where nothing may go, it says so, and nothing has changed.
         world.store.dialect.byteCountMax = 0
         let files = world.store.files
-        let full = code { try world.publish("5", by: world.publisher()) }
+        let full = code { try world.publish("5") }
         expect(full == .outOfSpace && world.store.files == files)
     }
 

@@ -39,14 +39,13 @@ final class BucketWorld: Sendable {
         }
     }
 
-    init(_ shelf: Shelf? = nil, _ dialect: ModelDialect = ModelDialect()) throws {
+    init(
+        _ shelf: Shelf? = nil, _ dialect: ModelDialect = ModelDialect(),
+        offering versions: String..., packs: PackOptions.Moment = .never
+    ) throws {
         self.shelf = try shelf ?? Shelf()
         store = ModelStore(dialect)
-    }
-
-    convenience init(offering version: String) throws {
-        try self.init()
-        try publish(version, by: publisher())
+        for version in versions { try publish(version, by: publisher(packs: packs)) }
     }
 
     /// A world of its own in which all has happened that happened in another one.
@@ -101,9 +100,9 @@ final class BucketWorld: Sendable {
 
     @discardableResult
     func publish(
-        _ version: String, to channel: String = "stable", by publisher: OriginPublisher
+        _ version: String, to channel: String = "stable", by publisher: OriginPublisher? = nil
     ) throws -> OriginCommit {
-        let commit = try publisher.publish(
+        let commit = try (publisher ?? self.publisher()).publish(
             version, of: versions, as: ReleaseOffer(channel: try ChannelName(channel)))
         acknowledged.withLock { $0.append((version, channel)) }
         return commit
@@ -111,7 +110,6 @@ final class BucketWorld: Sendable {
 
     // MARK: Promises
 
-    /// What was found to be broken so far.
     var broken: [String] { trouble.withLock { $0 } }
 
     private func say(_ what: String, _ when: String) {
@@ -232,7 +230,6 @@ final class BucketWorld: Sendable {
         }
     }
 
-    /// Holds all promises against what is there when all commands have ended.
     func expectEnd(_ comment: Comment? = nil) {
         checkEnd()
         expect(broken, equals: [], comment)
@@ -282,7 +279,6 @@ final class BucketWorld: Sendable {
         return keys
     }
 
-    /// The delivery of a release and the packs that it names, all in one epoch.
     private static func packKeys(
         of release: [String: Any], _ files: [String: ModelStore.File]
     ) -> [String] {

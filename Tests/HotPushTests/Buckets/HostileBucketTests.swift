@@ -21,10 +21,7 @@ import Synchronization
             case .withdraw: _ = try publisher.withdraw(VersionName("5"))
             case .channels: _ = try OriginChannels(bucket).offered()
             case .usage: _ = try OriginUsage(of: bucket)
-            case .check:
-                var options = OriginAuditOptions()
-                options.pause = { _ in }
-                return try OriginAudit(bucket, options).run().findings
+            case .check: return try OriginAudit(bucket, .hasty()).run().findings
             }
             return []
         }
@@ -52,9 +49,9 @@ import Synchronization
         let end = try require(audited.files.keys.filter { $0.hasPrefix("log/") }.max())
         audited.store.set(end, [UInt8](repeating: 123, count: 2 << 20))
         guard verb == .check else {
-            expect(
-                code { try verb.run(ModelStorage(audited.store), audited.world.versions) },
-                equals: .tooLarge)
+            expectRefusal(.tooLarge) {
+                try verb.run(ModelStorage(audited.store), audited.world.versions)
+            }
             return
         }
         let findings = try verb.run(ModelStorage(audited.store), audited.world.versions)
@@ -64,8 +61,7 @@ import Synchronization
     @Test(arguments: Verb.allCases)
     func `whose log has lost an entry that is referred to is refused`(_ verb: Verb) throws {
         let audited = try AuditedWorld()
-        let log = OriginLog(ModelStorage(audited.store))
-        let state = try require(try log.state(from: 0))
+        let state = try audited.world.state()
         let place = try require(state.entry.channels[try ChannelName("beta")])
         audited.store.set(OriginLayout.logEntry(place), nil)
         if verb == .check {
@@ -136,10 +132,7 @@ import Synchronization
         let keys = AccessKeys(
             id: "AKIAIOSFODNN7EXAMPLE", secret: "a secret that nobody sees",
             sessionToken: "a t0ken that nobody sees")
-        let bucket = S3Storage(
-            try BucketLocation(parsing: "s3://updates/app"),
-            at: try BucketEndpoint(bucket: "updates", endpoint: "http://store:9000", region: nil),
-            keys: FixedKeys(keys), carrier: EchoCarrier())
+        let bucket = try S3Storage.updates(FixedKeys(keys), EchoCarrier())
         let error = expectRefusal(.accessDenied) { try verb.run(bucket, shelf.temporary.versions) }
         for hidden in [keys.secret, "a t0ken that nobody sees", keys.id, "t0ken", "NOBODY SEES"] {
             expect(error?.message.contains(hidden), equals: false, "\(error?.message ?? "")")
@@ -151,8 +144,7 @@ import Synchronization
     func `that always has another entry already is given up`(_ verb: Verb) throws {
         let audited = try AuditedWorld()
         // Whatever is created is told as too late, and has become somebody else's.
-        let log = OriginLog(ModelStorage(audited.store))
-        let number = try require(try log.state(from: 0)).number
+        let number = try audited.world.state().number
         let count = Mutex<Int64>(0)
         let store = audited.store
         let bucket = ModelStorage(
@@ -174,7 +166,7 @@ import Synchronization
                 store.set(OriginLayout.logEntry(number + next), entry.serialized())
                 return .answered
             })
-        expectRefusal(.network) { _ = try verb.run(bucket, audited.world.versions) }
+        expectRefusal(.network) { try verb.run(bucket, audited.world.versions) }
         expect(count.withLock { $0 } <= 1_001)
     }
 
@@ -201,10 +193,7 @@ import Synchronization
         "whose files are not what their names say brings nothing into an origin",
         arguments: ["places/", "deliveries/", "manifests/", "objects/", "packs/"], Lie.allCases)
     func lyingFiles(_ kind: String, _ lie: Lie) throws {
-        let world = try BucketWorld()
-        for version in ["1", "2", "3"] {
-            try world.publish(version, by: world.publisher(packs: .before))
-        }
+        let world = try BucketWorld(offering: "1", "2", "3", packs: .before)
         _ = try OriginPruner(world.publisher()).prune(keeping: 1, grace: 0)
         try world.publish("4", by: world.publisher(packs: .before))
         let files = world.store.files
@@ -231,9 +220,8 @@ import Synchronization
         for deed in deeds { _ = code { try deed() } }
         world.check(after: "the verbs")
         expect(world.broken, equals: [])
-        var check = OriginAuditOptions()
-        check.check.isDeep = true
-        let findings = try OriginAudit(ModelStorage(world.store), check).run().findings
+        let audit = OriginAudit(ModelStorage(world.store), .hasty(isDeep: true))
+        let findings = try audit.run().findings
         expect(findings.filter { $0.kind != .wrongPointer }, equals: [])
     }
 
@@ -241,12 +229,10 @@ import Synchronization
     func `in which somebody copies an entry's author takes nobody's commit for another's`() throws {
         let audited = try AuditedWorld()
         let bucket = ModelStorage(audited.store)
-        let log = OriginLog(bucket)
-        let state = try require(try log.state(from: 0))
+        let state = try audited.world.state()
         // A stranger is faster, and pretends to be the commit before.
         var entry = state.entry
         entry.pointers = [:]
-        entry.channels = state.entry.channels
         audited.store.set(OriginLayout.logEntry(state.number + 1), entry.serialized())
         let commit = try OriginPublisher(bucket, pause: { _ in }).publish(
             "1", of: audited.world.versions)
@@ -261,7 +247,7 @@ import Synchronization
     {
         let audited = try AuditedWorld()
         let bucket = ModelStorage(audited.store)
-        let state = try require(try OriginLog(bucket).state(from: 0))
+        let state = try audited.world.state()
         var entry = state.entry
         entry.author = String(repeating: "0", count: 32)
         var pointer = try require(state.pointers[.stable])

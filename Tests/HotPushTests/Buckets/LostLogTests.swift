@@ -28,9 +28,8 @@ import BucketTestSupport
             }
             let world: BucketWorld
             if self == .published {
-                world = try BucketWorld()
-                for version in ["1", "2"] { try world.publish(version, by: world.publisher()) }
-                try world.publish("3", to: "beta", by: world.publisher())
+                world = try BucketWorld(offering: "1", "2")
+                try world.publish("3", to: "beta")
             } else {
                 world = try AuditedWorld().world
             }
@@ -77,8 +76,7 @@ import BucketTestSupport
         let audit = try OriginAudit(ModelStorage(store)).run()
         expect(audit.findings.map(\.kind), equals: [.missingEntry])
         if left == .filesOnly {
-            expect(
-                code { try OriginChannels(ModelStorage(store)).offered() }, equals: .damagedOrigin)
+            expectRefusal(.damagedOrigin) { try OriginChannels(ModelStorage(store)).offered() }
         } else {
             // They are what devices see.
             let offered = try OriginChannels(ModelStorage(store)).offered()
@@ -93,7 +91,7 @@ import BucketTestSupport
         defer { withExtendedLifetime(shelf) {} }
         let before = store.files
         let publisher = publisher(store, takesOver: true)
-        expect(code { _ = try publisher.publish("1", of: versions) }, equals: .damagedOrigin)
+        expectRefusal(.damagedOrigin) { try publisher.publish("1", of: versions) }
         expect(store.files, equals: before)
         guard left == .pruned else { return }
         // Nor where only the pointers tell of it: whether a listing does not show the files, or they have gone.
@@ -130,9 +128,8 @@ import BucketTestSupport
         // Devices see what the log says, and all files are there, also after prunes.
         for _ in 0..<2 {
             _ = try OriginPruner(publisher(store)).prune(keeping: 10, grace: 0)
-            var options = OriginAuditOptions()
-            options.check.isDeep = true
-            try expect(OriginAudit(ModelStorage(store), options).run().findings, equals: [])
+            let audit = OriginAudit(ModelStorage(store), .hasty(isDeep: true))
+            try expect(audit.run().findings, equals: [])
         }
     }
 
@@ -177,8 +174,7 @@ import BucketTestSupport
         try expect(OriginAudit(people.place.storage()).run().findings, equals: [])
         // A pointer that is newer than what was taken over shows that entries are lost.
         try people.cutLog(after: 1)
-        let refused = refusal { try people.publish("1", sealing) }
-        expect(refused?.code, equals: .damagedOrigin)
+        expectRefusal(.damagedOrigin) { try people.publish("1", sealing) }
     }
 
     @Test(arguments: [1_000, 3])
@@ -199,9 +195,7 @@ import BucketTestSupport
 
     @Test func `an origin that is made while it is looked for is found`() throws {
         let world = try BucketWorld()
-        let once = Once(where: { $0.verb == .list }) {
-            _ = try? world.publish("1", by: world.publisher())
-        }
+        let once = Once(where: { $0.verb == .list }) { _ = try? world.publish("1") }
         let late = ModelStorage(world.store, actor: "late", schedule: { once($0) }).publisher()
         try expect(late.withdraw(VersionName("1")).pointer.releases.isEmpty)
     }
@@ -212,7 +206,7 @@ import BucketTestSupport
         let store = ModelStore()
         store.set("origin.json", OriginMarker.serialized())
         let publisher = publisher(store, notes: notes)
-        expect(code { try publisher.withdraw(VersionName("1")) }, equals: .noOrigin)
+        expectRefusal(.noOrigin) { try publisher.withdraw(VersionName("1")) }
         _ = try publisher.plan("1", of: world.versions)
         expect(notes.all, equals: ["would begin the log of an origin at s3://model/origin"])
         for version in ["1", "2"] { _ = try publisher.publish(version, of: world.versions) }

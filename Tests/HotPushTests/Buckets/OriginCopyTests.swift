@@ -8,9 +8,8 @@ import Synchronization
 @Suite struct OriginCopyTests {
     /// An origin in a directory that offers two versions, with packs.
     private func directory(hasLog: Bool = false) throws -> PackingFixture {
-        let fixture = try PackingFixture(scale: 10)
-        for version in ["r1", "r2"] { try fixture.publish(version) }
-        if !hasLog { try Damage.forgetLog(of: fixture.place.origin) }
+        let fixture = try PackingFixture(scale: 10, publishing: "r1", "r2")
+        if !hasLog { try fixture.place.forgetLog() }
         return fixture
     }
 
@@ -29,32 +28,16 @@ import Synchronization
         all.filter { !$0.key.hasPrefix("probe/") && $0.key != "origin.json" }
     }
 
-    /// Copies an origin from one place to another.
-    @discardableResult
-    private func copy(
-        _ source: PackingFixture, to target: PublishingPlace, ending steps: EndingSteps? = nil
-    ) throws -> OriginCopy.Report {
-        let place = source.place
-        let storage =
-            place.kind == .directory
-            ? try OriginCopy.directory(place.origin) : try place.storage()
-        let publisher = steps.map { target.publisher(ending: $0) } ?? target.publisher()
-        return try OriginCopy(
-            publisher.engine(isCreating: true), from: storage, scratch: place.store.directory.path
-        ).run()
-    }
-
     @Test(arguments: places, places)
     func `all of it is copied, byte by byte, and published to as before`(
         from: OriginPlace, to: OriginPlace
     ) throws {
         for hasLog in from == .directory ? [true, false] : [true] {
-            let fixture = try PackingFixture(scale: 10, in: from)
-            for version in ["r1", "r2"] { try fixture.publish(version) }
-            if !hasLog { try fixture.place.forgetLog() }
-            let before = try fixture.place.published()
-            let target = fixture.place.at(to, "copy")
-            let report = try copy(fixture, to: target)
+            let place = try PackingFixture(scale: 10, in: from, publishing: "r1", "r2").place
+            if !hasLog { try place.forgetLog() }
+            let before = try place.published()
+            let target = place.at(to, "copy")
+            let report = try place.copy(to: target)
             expect(report.channelCount == 1 && report.behind.isEmpty && report.foundCount == 0)
             let copied = files(try target.published()).filter {
                 hasLog || !$0.key.hasPrefix("log/")
@@ -63,7 +46,7 @@ import Synchronization
             for (path, bytes) in copied where path != "channels/stable.json" || hasLog {
                 expect(before[path], equals: bytes, "\(path)")
             }
-            try expect(fixture.place.published(), equals: before)
+            try expect(place.published(), equals: before)
             try expect(target.offered(), equals: ["r2", "r1"])
             let commit = try target.publisher(packs: .before).publish("r1", of: target.versions)
             expect(commit.objects.count, equals: 0)
@@ -74,23 +57,21 @@ import Synchronization
     func `a copy that was killed anywhere goes on, and is an origin like any other`(
         kind: OriginPlace, hasLog: Bool
     ) throws {
-        let fixture = try directory(hasLog: hasLog)
-        let whole = try copy(fixture, to: fixture.place.at(kind, "whole"))
+        let place = try directory(hasLog: hasLog).place
+        let whole = try place.copy(to: place.at(kind, "whole"))
         let count = try TestShare(oneIn: 9).count { point in
-            let target = fixture.place.at(kind, "copy-\(point)")
+            let target = place.at(kind, "copy-\(point)")
             let steps = EndingSteps(after: point, isApplied: point % 2 == 0)
-            _ = try? copy(fixture, to: target, ending: steps)
+            _ = try? place.copy(to: target, ending: steps)
             // Nobody sees anything of it before it is whole.
             if try target.pointer() != nil {
                 try expect(target.bytes("log/0000000001.json") != nil)
                 try expect(target.read()?.version, equals: "r2", "\(point)")
             }
-            let again = try copy(fixture, to: target)
+            let again = try place.copy(to: target)
             expect(again.sent.count + again.foundCount <= whole.sent.count || kind == .directory)
-            var options = OriginAuditOptions()
-            options.check.isDeep = true
-            try expect(
-                OriginAudit(target.storage(), options).run().findings, equals: [], "\(point)")
+            let audit = try OriginAudit(target.storage(), .hasty(isDeep: true))
+            try expect(audit.run().findings, equals: [], "\(point)")
             try expect(target.offered(), equals: ["r2", "r1"])
             try expect(target.publish("1").objects.count > 0)
             try target.restore([:])
@@ -100,15 +81,9 @@ import Synchronization
     }
 
     @Test func `a copy that was cut short is told from a log that has lost its beginning`() throws {
-        let fixture = try directory(hasLog: true)
-        let target = fixture.place.withOrigin("target")
-        func copy(_ from: PublishingPlace) throws {
-            _ = try OriginCopy(
-                target.publisher().engine(isCreating: true),
-                from: OriginCopy.directory(from.origin), scratch: target.store.directory.path
-            ).run()
-        }
-        try copy(fixture.place)
+        let place = try directory(hasLog: true).place
+        let target = place.withOrigin("target")
+        try place.copy(to: target)
         // The first entry is written last, and then the pointers.
         for name in ["log/0000000001.json", "channels", "channels.json"] {
             Damage.remove("\(target.origin)/\(name)")
@@ -119,9 +94,9 @@ import Synchronization
         expectRefusal(saying: "publish --all-of") { try target.publish("1") }
         let other = try PublishingPlace()
         for version in ["1", "2", "1", "2"] { try other.publish(version) }
-        let occupied = expectRefusal(saying: "repeat that one") { try copy(other) }
+        let occupied = expectRefusal(saying: "repeat that one") { try other.copy(to: target) }
         expect(occupied?.message.contains("publish to it"), equals: false)
-        try copy(fixture.place)
+        try place.copy(to: target)
         try target.publish("1")
     }
 
@@ -131,12 +106,7 @@ import Synchronization
         let place = try PublishingPlace().withOrigin(one)
         try Damage.makeDirectory(place.store.directory.appending(name))
         try place.publish("1")
-        let target = place.withOrigin(other)
-        let report = try OriginCopy(
-            target.publisher().engine(isCreating: true), from: OriginCopy.directory(place.origin),
-            scratch: place.store.directory.path
-        ).run()
-        expect(report.channelCount, equals: 1)
+        try expect(place.copy(to: place.withOrigin(other)).channelCount, equals: 1)
     }
 
     @Test func `nothing is copied into itself`() throws {
@@ -144,9 +114,9 @@ import Synchronization
         let before = try fixture.place.published()
         let source = try OriginCopy.directory(fixture.place.origin)
         let engine = try fixture.publisher().engine()
-        expect(
-            code { try OriginCopy(engine, from: source, scratch: fixture.place.origin).run() },
-            equals: .badOrigin)
+        expectRefusal(.badOrigin) {
+            try OriginCopy(engine, from: source, scratch: fixture.place.origin).run()
+        }
         try expect(fixture.place.published(), equals: before)
     }
 
@@ -199,7 +169,7 @@ import Synchronization
             try Data(pointer.serialized()).write(to: URL(filePath: "\(path)/\(name).json"))
         }
         let world = try BucketWorld()
-        expect(code { _ = try copy(fixture, to: world) }, equals: .tooLarge)
+        expectRefusal(.tooLarge) { try copy(fixture, to: world) }
         expect(world.store.files.keys.filter { !$0.hasPrefix("probe/") }, equals: [])
     }
 }

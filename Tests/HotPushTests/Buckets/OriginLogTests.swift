@@ -152,7 +152,7 @@ import Synchronization
             guard let bytes = files[key]?.bytes else { return nil }
             return bytes + [UInt8](repeating: 10, count: asked.withLock { $0 })
         }
-        expect(code { _ = try OriginLog(lying).state(from: 0) }, equals: .damagedOrigin)
+        expectRefusal(.damagedOrigin) { try OriginLog(lying).state(from: 0) }
     }
 
     @Test func `pointers that are too much together are refused, not held`() throws {
@@ -164,7 +164,7 @@ import Synchronization
         let state = try require(try enough.state(from: 0))
         expect(state.pointers.count, equals: 8)
         let small = OriginLog(ModelStorage(log.store), pointerByteCountMax: byteCount * 4)
-        expect(code { _ = try small.state(from: 0) }, equals: .tooLarge)
+        expectRefusal(.tooLarge) { try small.state(from: 0) }
         // Nobody writes what nobody reads; who takes something back is not held up.
         let pointer = try require(state.pointers[names[0]])
         var (larger, smaller) = (pointer, pointer)

@@ -4,17 +4,12 @@ import BucketTestSupport
 
 /// The directory of a store in which packs for buckets are made: only kept to be quicker (docs/buckets.md).
 @Suite struct PackingPlaceTests {
-    let shelf: BucketWorld.Shelf
     let world: BucketWorld
 
-    init() throws {
-        shelf = try BucketWorld.Shelf()
-        world = try BucketWorld(shelf)
-    }
+    init() throws { world = try BucketWorld() }
 
     private var packing: String { world.versions.store.path + "/packing" }
 
-    /// The directory of the bucket.
     private func place() throws -> String {
         let path = StoreLayout.packingPath(try ObjectID(of: Array(world.bucket().place.utf8)))
         return world.versions.store.path + "/" + path
@@ -46,9 +41,7 @@ import BucketTestSupport
     ) throws {
         try obstacle.put(packing, try place())
         let notices = Notices()
-        let publisher = world.publisher(
-            packs: .before,
-            options: { $0.notice = notices.sink })
+        let publisher = world.publisher(packs: .before, options: { $0.notice = notices.sink })
         _ = try publisher.plan("1", of: world.versions)
         let commit = try world.publish("1", by: publisher)
         expect(commit.packing == nil && !commit.isUnchanged)

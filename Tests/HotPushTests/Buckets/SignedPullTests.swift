@@ -9,7 +9,6 @@ import S3
     private static let keys = AccessKeys(
         id: "AKIAIOSFODNN7EXAMPLE", secret: secret, sessionToken: token)
 
-    /// A bucket with two releases, and a device.
     private struct Fixture {
         let world: BucketWorld
         let server: SignedServer
@@ -17,9 +16,7 @@ import S3
         let origin = "s3://updates/app"
 
         init() throws {
-            world = try BucketWorld()
-            try world.publish("1", by: world.publisher())
-            try world.publish("2", by: world.publisher())
+            world = try BucketWorld(offering: "1", "2")
             server = SignedServer(world.store)
             device = try TemporaryStore()
         }
@@ -28,18 +25,12 @@ import S3
             keys: any KeySource = FixedKeys(SignedPullTests.keys),
             _ change: (inout PullOptions) -> Void = { _ in }
         ) throws -> Pull {
-            var options = PullingFixture.options
-            options.journal = Journal(device.versions)
-            options.destination = .kept
-            change(&options)
-            var bucketOptions = BucketOptions()
-            bucketOptions.now = { 1_764_000_000 }
-            let bucket = S3Storage(
-                try BucketLocation(parsing: origin),
-                at: try BucketEndpoint(
-                    bucket: "updates", endpoint: "http://store:9000", region: nil),
-                keys: keys, carrier: NoCarrier(), bucketOptions)
-            return Pull(into: device.versions, over: SignedTransport(server, to: bucket), options)
+            let options = PullingFixture.options.with {
+                ($0.journal, $0.destination) = (Journal(device.versions), .kept)
+            }
+            return Pull(
+                into: device.versions, over: SignedTransport(server, to: try .updates(keys)),
+                options.with(change))
         }
 
         /// All that a device keeps of what happened.
@@ -130,18 +121,20 @@ import S3
     @Test(
         "that is refused says what is wrong, and no secret is seen or kept",
         arguments: [
-            (403, "AccessDenied", "accessDenied", "s3:GetObject on arn:aws:s3:::updates/*"),
-            (403, "InvalidAccessKeyId", "accessDenied", "check the access key"),
-            (403, "SignatureDoesNotMatch", "accessDenied", "check the access key"),
-            (400, "ExpiredToken", "accessDenied", "check the access key"),
-            (403, "RequestTimeTooSkewed", "accessDenied", "RequestTimeTooSkewed"),
-            (404, "NoSuchBucket", "noBucket", "has no bucket updates"),
-        ])
-    func refused(_ status: Int, _ code: String, _ expected: String, _ words: String) throws {
+            (403, "AccessDenied", .accessDenied, "s3:GetObject on arn:aws:s3:::updates/*"),
+            (403, "InvalidAccessKeyId", .accessDenied, "check the access key"),
+            (403, "SignatureDoesNotMatch", .accessDenied, "check the access key"),
+            (400, "ExpiredToken", .accessDenied, "check the access key"),
+            (403, "RequestTimeTooSkewed", .accessDenied, "RequestTimeTooSkewed"),
+            (404, "NoSuchBucket", .noBucket, "has no bucket updates"),
+        ] as [(Int, String, StoreError.Code, String)])
+    func refused(_ status: Int, _ code: String, _ expected: StoreError.Code, _ words: String) throws
+    {
         let fixture = try Fixture()
         fixture.server.refuse = { _, _ in SignedServer.Refusal(status: status, code: code) }
-        let error = #expect(throws: StoreError.self) { try fixture.pull().run(fixture.origin) }
-        expect(error?.code.description == expected && error?.message.contains(words) == true)
+        let error = expectRefusal(expected, saying: words) {
+            try fixture.pull().run(fixture.origin)
+        }
         expect(fixture.server.requests.count <= 3)
         let all = "\(error?.message ?? "")\(try fixture.traces())"
         expect(all.contains("s3://updates/app"))
@@ -185,7 +178,7 @@ import S3
     @Test func `needs a transport that signs`() throws {
         let fixture = try Fixture()
         let pull = Pull(into: fixture.device.versions, over: fixture.server)
-        expect(code { try pull.run(fixture.origin) }, equals: .badOrigin)
+        expectRefusal(.badOrigin) { try pull.run(fixture.origin) }
         expect(fixture.server.requests.isEmpty)
     }
 

@@ -2,6 +2,20 @@ import BucketTestSupport
 import HotPush
 import S3
 
+extension S3Storage {
+    /// A bucket whose time stands still.
+    static func updates(
+        _ keys: any KeySource, _ carrier: any BucketCarrier = NoCarrier()
+    ) throws -> S3Storage {
+        var options = BucketOptions()
+        options.now = { 1_764_000_000 }
+        return S3Storage(
+            try BucketLocation(parsing: "s3://updates/app"),
+            at: try BucketEndpoint(bucket: "updates", endpoint: "http://store:9000", region: nil),
+            keys: keys, carrier: carrier, options)
+    }
+}
+
 /// An S3 service as a pull's requests meet it: the files of a bucket in memory, for those who sign rightly.
 ///
 /// Its signatures are looked at only as far as a test says; S3Tests hold them against published ones.

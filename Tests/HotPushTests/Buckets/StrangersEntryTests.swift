@@ -99,7 +99,7 @@ import StrictJSON
     }
 
     @Test func `keeps nobody from publishing, withdrawing and pruning, whatever it says`() throws {
-        let start = try require(try OriginLog(world.bucket()).state(from: 0))
+        let start = try world.state()
         let number = start.number + 1
         let forgeries = try forgeries(start)
         expect(forgeries.count > 250)
@@ -111,10 +111,7 @@ import StrictJSON
             world.store.set(OriginLayout.logEntry(number), forgery.bytes)
             let notices = Notices()
             func publisher() -> OriginPublisher {
-                world.publisher(options: {
-                    $0.sealing = alice
-                    $0.notice = notices.sink
-                })
+                world.publisher(options: { ($0.sealing, $0.notice) = (alice, notices.sink) })
             }
             // Somebody prunes every night, without a key.
             let pruned = refusal {

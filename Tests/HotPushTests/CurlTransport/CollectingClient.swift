@@ -2,7 +2,6 @@ import CurlTransport
 import HotPush
 import StorageTestSupport
 
-/// What came of one request.
 struct Fetched {
     var head: TransferHead?
     var bytes: [UInt8] = []
@@ -17,7 +16,6 @@ struct Fetched {
         if case .failed(let failure) = outcome { failure.kind } else { nil }
     }
 
-    /// The sentence of its failure.
     var message: String { if case .failed(let failure) = outcome { failure.message } else { "" } }
 }
 

@@ -6,7 +6,6 @@ import SocketTestSupport
 /// A server whose answers have no end, wherever an answer may have fields: each transfer ends, and a few sockets' worth
 /// of bytes is all that it takes.
 @Suite("A transfer without an end") struct EndlessAnswerTests {
-    /// What goes on and on.
     enum Place: String, CaseIterable, Sendable {
         case head, field, interim, trailer, longTrailer, trailerField
 

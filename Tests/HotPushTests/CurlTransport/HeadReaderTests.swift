@@ -3,7 +3,6 @@ import StorageTestSupport
 @testable import CurlTransport
 
 @Suite("The head of a response") struct HeadReaderTests {
-    /// What the reader says after lines; statuses of whole heads, in order.
     private func read(
         _ lines: [String], _ reader: inout HeadReader
     ) -> [(status: Int, fields: [String])] {

@@ -120,11 +120,10 @@ import HotPush
     }
 
     @Test func `options that are none are an error before anything is sent`() {
-        #expect(throws: StoreError.self) {
-            try CurlTransport(.local.with { $0.parallelCount = 0 })
-        }
-        #expect(throws: StoreError.self) {
-            try CurlTransport(.local.with { $0.userAgent = "a\r\nX-Evil: 1" })
+        for change in [{ $0.parallelCount = 0 }, { $0.userAgent = "a\r\nX-Evil: 1" }]
+            as [(inout TransportOptions) -> Void]
+        {
+            #expect(throws: StoreError.self) { try CurlTransport(.local.with(change)) }
         }
     }
 }

@@ -221,8 +221,7 @@ import StrictJSON
             for moment in SwitchMoment.allCases {
                 for isForced in [false, true] {
                     for isTrusted in [false, true] {
-                        let wait = policy.wait(
-                            isForced: isForced, at: moment, isTrusted: isTrusted)
+                        let wait = policy.wait(isForced: isForced, at: moment, isTrusted: isTrusted)
                         let switches =
                             switch (policy, moment) {
                             case (_, .start): true

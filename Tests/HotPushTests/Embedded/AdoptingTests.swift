@@ -14,7 +14,6 @@ import StorageTestSupport
         return files
     }
 
-    /// A directory as an app ships it.
     static func ship(
         _ name: String, in store: TemporaryStore, _ files: [String: String]? = nil,
         order: Int64? = nil
@@ -84,11 +83,11 @@ import StorageTestSupport
         expect(report.newObjects == 0 && !report.becameCurrent)
         try expect(store.versions.lifecycle().current, equals: "abc")
         // The same name, too.
-        let store2 = try TemporaryStore()
-        try Self.push("2", to: store2)
-        let report2 = try store2.versions.adopt(Self.ship("2", in: store2))
-        expect(report2.newObjects == 0 && report2.isNew && report2.version == "2")
-        try expect(store2.versions.lifecycle().knownGood, equals: ["2"])
+        let other = try TemporaryStore()
+        try Self.push("2", to: other)
+        let same = try other.versions.adopt(Self.ship("2", in: other))
+        expect(same.newObjects == 0 && same.isNew && same.version == "2")
+        try expect(other.versions.lifecycle().knownGood, equals: ["2"])
     }
 
     @Test func `that is older than a download leaves the download current`() throws {
@@ -135,14 +134,22 @@ import StorageTestSupport
         try expect(store.versions.versions().count, equals: 5)
     }
 
-    @Test("keeps bans, and is not shown if its own content is banned and there is something better")
-    func bans() throws {
-        try store.versions.adopt(Self.ship("1", in: store))
+    /// Ships the content of version 2, which was banned, with an app of that compatibility.
+    private func shipBanned(with compatibility: String) throws -> EmbeddedReport {
+        var app = AppTraits()
+        app.compatibility = "old"
+        try store.versions.adopt(Self.ship("1", in: store), app: app)
         try store.versions.confirm("1", token: store.versions.boot().token)
         try Self.push("2", to: store, isConfirmed: false)
         _ = try store.versions.boot()
         _ = try store.versions.rollback(reason: "white page")
-        let report = try store.versions.adopt(Self.ship("2.0", in: store, Self.files("2")))
+        app.compatibility = compatibility
+        return try store.versions.adopt(Self.ship("2.0", in: store, Self.files("2")), app: app)
+    }
+
+    @Test("keeps bans, and is not shown if its own content is banned and there is something better")
+    func bans() throws {
+        let report = try shipBanned(with: "old")
         expect(!report.becameCurrent && report.reason.contains("banned"))
         try expect(store.versions.lifecycle().current, equals: "1")
         try expect(store.versions.lifecycle().bad.map(\.version), equals: ["2"])
@@ -151,17 +158,7 @@ import StorageTestSupport
 
     @Test
     func `is shown although its content is banned when there is nothing else to show`() throws {
-        var app = AppTraits()
-        app.compatibility = "old"
-        try store.versions.adopt(Self.ship("1", in: store), app: app)
-        try store.versions.confirm("1", token: store.versions.boot().token)
-        try Self.push("2", to: store, isConfirmed: false)
-        _ = try store.versions.boot()
-        _ = try store.versions.rollback(reason: "white page")
-        app.compatibility = "new"
-        let report = try store.versions.adopt(
-            Self.ship("2.0", in: store, Self.files("2")), app: app)
-        expect(report.becameCurrent)
+        try expect(shipBanned(with: "new").becameCurrent)
         try expect(store.versions.lifecycle().bad.isEmpty)
         try expect(store.versions.boot().version, equals: "2.0")
     }
@@ -224,33 +221,36 @@ import StorageTestSupport
     }
 
     @Test func `forgets no good version whose manifest cannot be read for the moment`() throws {
-        let directory = TemporaryDirectory()
-        for name in ["1", "2"] { try writeTree(directory.appending("app" + name), ["f": name]) }
-        try writeTree(directory.appending("pushed"), ["f": "pushed"])
+        let first = try Self.ship("1", in: store, ["f": "1"], order: 1)
+        let second = try Self.ship("2", in: store, ["f": "2"], order: 2)
+        let pushed = try Self.ship("good", in: store, ["f": "pushed"])
         var failures = 0
         let count = try TestShare(oneIn: 3).count { call in
-            let position = call + 1
-            let disk = FaultyFileSystem()
-            let path = directory.appending("store\(position)")
-            let options = StoreOptions(isDurable: false, reservedByteCount: 1 << 20)
-            let versions = try VersionStore.create(at: path, options: options, fileSystem: disk)
-            try versions.adopt(
-                EmbeddedVersion(directory: directory.appending("app1"), version: "1", order: 1))
-            try versions.add(directory: directory.appending("pushed"), version: "good")
+            let (versions, disk) = try shown(first, at: "store\(call)")
+            try versions.add(directory: pushed.directory, version: "good")
             try versions.activate("good")
             try versions.confirm("good", token: versions.boot().token)
-            let second = EmbeddedVersion(
-                directory: directory.appending("app2"), version: "2", order: 2)
-            disk.arm(.fail(EMFILE, at: position))
-            let outcome = Result { try versions.adopt(second) }
+            disk.arm(.fail(EMFILE, at: call + 1))
+            if code({ try versions.adopt(second) }) != nil { failures += 1 }
             let hasFired = disk.hasFired
-            disk.disarm()
-            if (try? outcome.get()) == nil { failures += 1 }
-            let again = try VersionStore.open(path, options: options)
-            try expect(again.lifecycle().knownGood.contains("good"), "call \(position)")
+            let again = try VersionStore.open(versions.store.path, options: Self.options)
+            try expect(again.lifecycle().knownGood.contains("good"), "call \(call + 1)")
             return hasFired
         }
         expect(failures > 1 && count < 400)
+    }
+
+    private static let options = StoreOptions(isDurable: false, reservedByteCount: 1 << 20)
+
+    /// A store on a disk that can be armed, which shows what came with the app.
+    private func shown(
+        _ embedded: EmbeddedVersion, at name: String
+    ) throws -> (VersionStore, FaultyFileSystem) {
+        let disk = FaultyFileSystem()
+        let versions = try VersionStore.create(
+            at: store.directory.appending(name), options: Self.options, fileSystem: disk)
+        try versions.adopt(embedded)
+        return (versions, disk)
     }
 
     @Test("whose link a kill has left behind follows at the next start, though nothing is new")
@@ -263,31 +263,24 @@ import StorageTestSupport
     }
 
     @Test func `interrupted at any step is adopted by the next start`() throws {
-        let directory = TemporaryDirectory()
-        try writeTree(directory.appending("app1"), ["f": "1", "g": "both"])
-        try writeTree(directory.appending("app2"), ["f": "2", "g": "both"])
+        let first = try Self.ship("1", in: store, ["f": "1", "g": "both"])
+        let second = try Self.ship("2", in: store, ["f": "2", "g": "both"])
         var stops = 0
         for position in stride(from: 1, through: 400, by: 3) {
-            let disk = FaultyFileSystem()
-            let path = directory.appending("store\(position)")
-            let options = StoreOptions(isDurable: false, reservedByteCount: 1 << 20)
-            let versions = try VersionStore.create(at: path, options: options, fileSystem: disk)
-            let first = EmbeddedVersion(directory: directory.appending("app1"), version: "1")
-            try versions.adopt(first)
-            let second = EmbeddedVersion(directory: directory.appending("app2"), version: "2")
+            let (versions, disk) = try shown(first, at: "store\(position)")
             disk.arm(.stop(after: position))
-            let outcome = Result { try versions.adopt(second) }
+            let failure = code { try versions.adopt(second) }
             let hasStopped = disk.hasFired
-            disk.disarm()
-            let again = try VersionStore.open(path, options: options)
+            let path = versions.store.path
+            let again = try VersionStore.open(path, options: Self.options)
             let name = try again.lifecycle().current
             expect(name == "1" || name == "2", "\(position)")
             try again.adopt(second)
             try expect(again.boot().version, equals: "2", "\(position)")
             try expect(Damage.contents(path + "/current/f"), equals: Array("2".utf8))
             try expect(readTree(path + "/versions/2"), equals: ["f": "2", "g": "both"])
-            if !hasStopped {
-                _ = try outcome.get()
+            guard hasStopped else {
+                expect(failure == nil)
                 break
             }
             stops += 1

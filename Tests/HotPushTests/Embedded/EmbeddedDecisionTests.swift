@@ -12,46 +12,35 @@ import VersionTree
         Rival(version: "p", isSame: isSame, order: order, isFit: isFit, wasEmbedded: wasEmbedded)
     }
 
-    struct Case: Sendable {
-        var order: Int64?
-        var winsWhenInDoubt: Bool
-        var rival: Rival?
-        var wins: Bool
-    }
-
-    static let cases: [Case] = [
-        Case(order: nil, winsWhenInDoubt: true, rival: nil, wins: true),
-        Case(order: nil, winsWhenInDoubt: false, rival: nil, wins: true),
+    /// Its order, whether it wins when in doubt, its rival, and whether it wins.
+    static let cases: [(Int64?, Bool, Rival?, Bool)] = [
+        (nil, true, nil, true), (nil, false, nil, true),
         // Orders say which is newer.
-        Case(order: 5, winsWhenInDoubt: true, rival: rival(order: 6), wins: false),
-        Case(order: 5, winsWhenInDoubt: false, rival: rival(order: 4), wins: true),
-        Case(order: 5, winsWhenInDoubt: false, rival: rival(order: 5), wins: true),
+        (5, true, rival(order: 6), false), (5, false, rival(order: 4), true),
+        (5, false, rival(order: 5), true),
         // They do not.
-        Case(order: nil, winsWhenInDoubt: true, rival: rival(order: 6), wins: true),
-        Case(order: 5, winsWhenInDoubt: true, rival: rival(), wins: true),
-        Case(order: 5, winsWhenInDoubt: false, rival: rival(), wins: false),
+        (nil, true, rival(order: 6), true), (5, true, rival(), true), (5, false, rival(), false),
         // The app was updated and nothing was downloaded since.
-        Case(order: nil, winsWhenInDoubt: false, rival: rival(wasEmbedded: true), wins: true),
+        (nil, false, rival(wasEmbedded: true), true),
         // Equal content stays where it is.
-        Case(order: 9, winsWhenInDoubt: true, rival: rival(order: 1, isSame: true), wins: false),
+        (9, true, rival(order: 1, isSame: true), false),
         // What the app cannot run is not shown, however new.
-        Case(order: 5, winsWhenInDoubt: false, rival: rival(order: 6, isFit: false), wins: true),
-        Case(
-            order: 5, winsWhenInDoubt: false, rival: rival(isSame: true, isFit: false), wins: true),
+        (5, false, rival(order: 6, isFit: false), true),
+        (5, false, rival(isSame: true, isFit: false), true),
     ]
 
     @Test(arguments: cases)
-    func `weighs it against what is current and what waits`(_ example: Case) {
+    func `weighs it against what is current and what waits`(
+        order: Int64?, winsWhenInDoubt: Bool, rival: Rival?, wins: Bool
+    ) {
         let current = EmbeddedDecision.decide(
-            order: example.order, winsWhenInDoubt: example.winsWhenInDoubt, current: example.rival,
-            pending: nil)
-        expect(current.becomesCurrent, equals: example.wins)
+            order: order, winsWhenInDoubt: winsWhenInDoubt, current: rival, pending: nil)
+        expect(current.becomesCurrent, equals: wins)
         expect(!current.dropsPending && current.reason.contains(" "))
-        guard let rival = example.rival else { return }
+        guard let rival else { return }
         let pending = EmbeddedDecision.decide(
-            order: example.order, winsWhenInDoubt: example.winsWhenInDoubt, current: nil,
-            pending: rival)
+            order: order, winsWhenInDoubt: winsWhenInDoubt, current: nil, pending: rival)
         expect(pending.becomesCurrent)
-        expect(pending.dropsPending, equals: (example.wins || rival.isSame))
+        expect(pending.dropsPending, equals: (wins || rival.isSame))
     }
 }

@@ -56,7 +56,6 @@ struct EpochOrigin {
         pointer.releases[position].target = .version(published)
     }
 
-    /// Deletes what stands in epoch 0, but for what was left there.
     mutating func leaveEpochZero() {
         let kept = Set(places)
         files = files.filter { path, _ in
@@ -67,7 +66,6 @@ struct EpochOrigin {
         }
     }
 
-    /// Moves the packs of the newest release into an epoch.
     mutating func movePacks(to epoch: Int64) throws {
         var delivery = try require(pointer.releases[0].delivery)
         delivery.epoch = epoch
@@ -85,20 +83,14 @@ struct EpochOrigin {
     }
 
     func serve(at origin: FaultyOrigin) {
-        var contents: [String: Content] = [:]
-        for (path, bytes) in all {
-            let type = path.hasSuffix(".json") ? "application/json" : "application/octet-stream"
-            contents["/" + path] = Content(bytes, type: type)
-        }
-        origin.replaceAll(contents)
+        origin.serve(all)
     }
 
     func write(to directory: String) throws {
         for (path, bytes) in all {
-            let url = URL(filePath: directory).appending(path: path)
-            try FileManager.default.createDirectory(
-                at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
-            try Data(bytes).write(to: url)
+            let file = "\(directory)/\(path)"
+            try Damage.makeDirectory((file as NSString).deletingLastPathComponent)
+            try Damage.overwriteOrCreate(file, with: bytes)
         }
     }
 }

@@ -3,14 +3,11 @@ import StrictJSON
 
 @testable import HotPush
 
-/// What a pointer says of an origin that many machines publish to: its log, and in which epochs releases stand.
 @Suite("A pointer with epochs") struct EpochPointerTests {
-    private static let digits = String(repeating: "ab", count: 32)
+    private static let digits = ChannelPointerTests.digits
 
     private static func text(_ more: String, log: String = ",\"log\":9") -> String {
-        "{\"castreeChannel\":1,\"channel\":\"stable\",\"createdAt\":9,\"releases\":[{\"content\":\"\(digits)\","
-            + "\"createdAt\":5,\"manifest\":\"\(digits)\",\"manifestBytes\":120,\"sequence\":7,"
-            + "\"version\":\"1.0\"\(more)}],\"sequence\":8\(log)}"
+        ChannelPointerTests.pointer(ChannelPointerTests.release.dropLast() + more + "}", more: log)
     }
 
     private func parse(_ text: String) throws(StoreError) -> ChannelPointer {

@@ -6,12 +6,14 @@ import Synchronization
 /// Devices fetch each thing from the epoch in which it stands, and take what is offered now where that is gone.
 @Suite("A pull from an origin with epochs") struct EpochPullTests {
     /// Release 2 in epoch 5, its objects in three epochs; release 1 in epoch 0.
-    private func moved() throws -> (PullingFixture, EpochOrigin) {
+    private func moved(withPacks: Bool = false) throws -> (PullingFixture, EpochOrigin) {
         let fixture = try PullingFixture()
-        try fixture.place.publish("1")
-        try fixture.place.publish("2")
+        if !withPacks { try fixture.place.publish("1") }
+        try fixture.place.publisher(packs: withPacks ? .before : .never)
+            .publish("2", of: fixture.place.versions)
         var origin = try EpochOrigin(fixture.place)
         try origin.move("2", to: 5) { [5, 0, 4, 5][$0] }
+        if withPacks { try origin.movePacks(to: 6) }
         origin.leaveEpochZero()
         origin.serve(at: fixture.origin)
         return (fixture, origin)
@@ -78,7 +80,7 @@ import Synchronization
         let large = try require(origin.places.first { $0.hasSuffix(digits) })
         fixture.origin.play([.cut(after: 300_000)], on: "/" + large)
         fixture.origin.always(.hangUp(), on: "/" + large)
-        expect(code { try fixture.run() }, equals: .network)
+        expectRefusal(.network) { try fixture.run() }
         fixture.origin.always(nil, on: "/" + large)
         fixture.origin.forgetRequests()
         // What was under way when the pull ended may lack, too.
@@ -107,19 +109,8 @@ import Synchronization
 
     // MARK: Packs
 
-    private func packed() throws -> (PullingFixture, EpochOrigin) {
-        let fixture = try PullingFixture()
-        try fixture.place.publisher(packs: .before).publish("2", of: fixture.place.versions)
-        var origin = try EpochOrigin(fixture.place)
-        try origin.move("2", to: 5) { [5, 0, 4, 5][$0] }
-        try origin.movePacks(to: 6)
-        origin.leaveEpochZero()
-        origin.serve(at: fixture.origin)
-        return (fixture, origin)
-    }
-
     @Test func `by packs takes three requests, wherever the objects stand`() throws {
-        let (fixture, _) = try packed()
+        let (fixture, _) = try moved(withPacks: true)
         try expect(fixture.run().fallbacks, equals: [])
         try expect(fixture.tree("2"), equals: PublishingPlace.second)
         let asked = fixture.origin.requests.map(\.path)
@@ -131,7 +122,7 @@ import Synchronization
         "comes object by object where packs are gone, without asking the pointer again",
         arguments: [403, 404], ["deliveries", "packs"])
     func withoutPacks(status: Int, gone: String) throws {
-        let (fixture, origin) = try packed()
+        let (fixture, origin) = try moved(withPacks: true)
         for path in origin.files.keys where path.hasPrefix("e/6/\(gone)/") {
             fixture.origin.always(.status(status), on: "/" + path)
         }
@@ -145,7 +136,6 @@ import Synchronization
 
     // MARK: What is gone
 
-    /// What a pointer names that may be gone.
     enum Gone: CaseIterable, Sendable { case manifest, places, object }
 
     private func path(_ gone: Gone, _ origin: EpochOrigin) throws -> String {
@@ -188,7 +178,7 @@ import Synchronization
         let (fixture, origin) = try moved()
         let path = try path(gone, origin)
         fixture.origin.always(.status(status), on: path)
-        expect(code { try fixture.run() }, equals: .notFound)
+        expectRefusal(.notFound) { try fixture.run() }
         expect(fixture.origin.requests(for: pointer).count, equals: 2)
         expect(fixture.origin.requests(for: path).count, equals: 1)
         fixture.origin.always(nil, on: path)
@@ -200,9 +190,9 @@ import Synchronization
     func `of a private origin says that it is private`(format: String?) throws {
         let (fixture, _) = try moved()
         fixture.origin.always(.status(403))
-        var options = PullingFixture.options
-        options.format = format
-        expectRefusal(.notFound, saying: "403", "it is private") { try fixture.run(options) }
+        expectRefusal(.notFound, saying: "403", "it is private") {
+            try fixture.run { $0.format = format }
+        }
         expectRefusal(.notFound, saying: "it is private") {
             try OriginAccess(over: try PullingFixture.transport())
                 .pointers(of: fixture.origin.url)
@@ -224,7 +214,7 @@ import Synchronization
                 : Places([4, 6, 5, 5] as [Int64]).serialized()
         }
         origin.serve(at: fixture.origin)
-        expect(code { try fixture.run() }, equals: .damagedOrigin)
+        expectRefusal(.damagedOrigin) { try fixture.run() }
         expect(!fixture.origin.requests.contains { $0.path.contains("objects/") })
         try expect(fixture.device.reopened().versions().isEmpty)
     }
@@ -233,13 +223,10 @@ import Synchronization
     func foreignPlaces() throws {
         let (fixture, origin) = try moved()
         let path = try placesPath(origin)
-        fixture.origin.put(
-            Content(
-                [UInt8](repeating: 32, count: Int(Places.byteCountMax) + 1),
-                type: "application/json"), at: path)
-        expect(code { try fixture.run() }, equals: .tooLarge)
-        fixture.origin.put(Content("{}", type: "application/json"), at: path)
-        expect(code { try fixture.run() }, equals: .mismatch)
+        fixture.put([UInt8](repeating: 32, count: Int(Places.byteCountMax) + 1), at: path)
+        expectRefusal(.tooLarge) { try fixture.run() }
+        fixture.put(Array("{}".utf8), at: path)
+        expectRefusal(.mismatch) { try fixture.run() }
     }
 
     @Test
@@ -249,11 +236,9 @@ import Synchronization
         // As a castree that knows no epochs sees what this one writes.
         pointer.releases[0].requirements = [Requirement(kind: "epochs", value: "2")]
         var version = try published(origin)
-        version.epoch = 0
-        version.places = nil
+        (version.epoch, version.places) = (0, nil)
         pointer.releases[0].target = .version(version)
-        fixture.origin.put(
-            Content(pointer.serialized(), type: "application/json"), at: self.pointer)
+        fixture.put(pointer.serialized(), at: self.pointer)
         for (path, bytes) in try fixture.place.published() where !path.hasPrefix("channels") {
             fixture.origin.put(Content(bytes), at: "/" + path)
         }
@@ -261,8 +246,7 @@ import Synchronization
         // And says so, where nothing else is offered.
         pointer.releases.removeLast()
         pointer.sequence += 1
-        fixture.origin.put(
-            Content(pointer.serialized(), type: "application/json"), at: self.pointer)
+        fixture.put(pointer.serialized(), at: self.pointer)
         let reply = try fixture.pull().inquire(fixture.origin.url)
         expect(reply.reasons.count, equals: 1)
         expect(reply.reasons.first?.contains("epochs 2"), equals: true)

@@ -19,6 +19,10 @@ import StorageTestSupport
         return (fixture, origin)
     }
 
+    private func source(_ fixture: PullingFixture) throws -> RepairSource {
+        try fixture.pull().repairSource(fixture.origin.url, at: .web(fixture.origin.url))
+    }
+
     private func lose(_ lost: [Reference], _ fixture: PullingFixture) {
         for one in lost {
             Damage.remove(fixture.device.path + "/objects/" + StoreLayout.objectPath(one.address))
@@ -35,7 +39,7 @@ import StorageTestSupport
         let source =
             try isDirectory
             ? fixture.pull().repairSource(directory, at: .directory(directory))
-            : fixture.pull().repairSource(fixture.origin.url, at: .web(fixture.origin.url))
+            : self.source(fixture)
         try expect(source.objects(lost), equals: Set(lost.map(\.address)))
         for one in lost {
             try expect(fixture.device.reopened().store.contains(one.address))
@@ -52,8 +56,7 @@ import StorageTestSupport
         let (fixture, origin) = try pulled()
         let wanted = NumberedObjects(of: try origin.manifest("1")).references
             .filter { $0.byteCount > 0 }
-        let source = try fixture.pull().repairSource(
-            fixture.origin.url, at: .web(fixture.origin.url))
+        let source = try source(fixture)
         lose(wanted, fixture)
         try expect(source.objects(wanted), equals: Set(wanted.map(\.address)))
     }
@@ -65,13 +68,10 @@ import StorageTestSupport
         let bytes = try require(origin.files[OriginLayout.path(.manifest, address, in: 5)])
         let received = Reference(address: address, byteCount: Int64(bytes.count))
         lose([received], fixture)
-        let pull = try fixture.pull()
-        let source = try pull.repairSource(fixture.origin.url, at: .web(fixture.origin.url))
-        try expect(source.objects([received]), equals: [address])
+        try expect(source(fixture).objects([received]), equals: [address])
         Damage.remove("\(fixture.device.path)/manifests/2.json")
         let report = try fixture.pull().versions.repair(
-            from: fixture.pull().repairSource(
-                fixture.origin.url, at: .web(fixture.origin.url)), proceeds: { _ in true })
+            from: source(fixture), proceeds: { _ in true })
         expect(!report.findings.contains { !$0.isRepaired }, "\(report.findings)")
         try fixture.expectSecond()
     }
@@ -83,8 +83,6 @@ import StorageTestSupport
         let gone = lost[0].address
         fixture.origin.put(nil, at: "/" + OriginLayout.path(.object, gone, in: 5))
         lost.append(Reference(address: try address(of: "never published"), byteCount: 15))
-        let source = try fixture.pull().repairSource(
-            fixture.origin.url, at: .web(fixture.origin.url))
-        try expect(source.objects(lost), equals: Set(lost[1...3].map(\.address)))
+        try expect(source(fixture).objects(lost), equals: Set(lost[1...3].map(\.address)))
     }
 }

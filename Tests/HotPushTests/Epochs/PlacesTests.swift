@@ -99,16 +99,16 @@ import StrictJSON
             name: try VersionName("1"), manifest: .zero, manifestByteCount: 10, content: .zero)
         published.epoch = 7
         let bytes = Places(repeatElement(7, count: 10)).serialized()
-        expect(code { try Places(bytes, of: published, count: 10) }, equals: .damagedOrigin)
+        expectRefusal(.damagedOrigin) { try Places(bytes, of: published, count: 10) }
         published.places = .zero
-        expect(code { try Places(bytes, of: published, count: 10) }, equals: .damagedOrigin)
+        expectRefusal(.damagedOrigin) { try Places(bytes, of: published, count: 10) }
     }
 
     @Test func `are refused beyond 4 MiB`() throws {
         let count = Int(Places.byteCountMax)
         let spaces = String(repeating: " ", count: count - Self.text("[7,10]").utf8.count)
         try expect(Self.read(Self.text("[7,10]") + spaces).count, equals: 10)
-        expect(code { try Self.read(Self.text("[7,10]") + spaces + " ") }, equals: .damagedOrigin)
+        expectRefusal(.damagedOrigin) { try Self.read(Self.text("[7,10]") + spaces + " ") }
     }
 
     @Test("fulfil their schema, which refuses what the reader refuses whatever the release")

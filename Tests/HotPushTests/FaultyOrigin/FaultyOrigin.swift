@@ -56,6 +56,16 @@ final class FaultyOrigin: Sendable {
         state.shared.withLock { $0.contents = contents }
     }
 
+    /// Serves exactly the files of an origin of castree's from now on.
+    func serve(_ files: [String: [UInt8]]) {
+        var contents: [String: Content] = [:]
+        for (path, bytes) in files {
+            let type = path.hasSuffix(".json") ? "application/json" : "application/octet-stream"
+            contents["/" + path] = Content(bytes, type: type)
+        }
+        replaceAll(contents)
+    }
+
     // MARK: Faults
 
     /// Plays `faults` on the next requests for `path`, one each; ``Fault/none`` spares one.
@@ -78,14 +88,12 @@ final class FaultyOrigin: Sendable {
     /// Ends every connection as soon as it is accepted, before a byte of it is read; nil for no more.
     func slam(_ ending: Fault.Ending?) { state.shared.withLock { $0.slamming = ending } }
 
-    /// Refuses connections from now on and breaks off those that are open.
     func close() {
         state.close()
         // Another test's server would answer in its place.
         state.hold(port)
     }
 
-    /// Accepts connections again, on the same port.
     func reopen() throws {
         guard let listener = OriginSocket.listen(port) else { throw POSIXError(.EADDRINUSE) }
         state.accept(on: listener)
@@ -101,7 +109,6 @@ final class FaultyOrigin: Sendable {
 
     func forgetRequests() { state.shared.withLock { $0.requests = [] } }
 
-    /// How many connections were accepted.
     var connectionCount: Int { state.shared.withLock { $0.connectionCount } }
 }
 
@@ -122,14 +129,12 @@ struct Content: Sendable {
 
     init(_ text: String, type: String = "text/plain") { self.init(Array(text.utf8), type: type) }
 
-    /// The same content with another tag.
     func tagged(_ tag: String?) -> Content {
         var other = self
         other.tag = tag
         return other
     }
 
-    /// The same content with a date.
     func modified(_ date: String) -> Content {
         var other = self
         other.lastModified = date

@@ -15,7 +15,6 @@ final class OriginState: Sendable {
         var held: Int32?
         /// How connections end before they begin.
         var slamming: Fault.Ending?
-        /// The sockets of open connections.
         var open: Set<Int32> = []
     }
 
@@ -35,7 +34,6 @@ final class OriginState: Sendable {
         if let old { OriginSocket.close(old) }
     }
 
-    /// Accepts connections until the listener is closed.
     func accept(on listener: Int32) {
         shared.withLock { $0.listener = listener }
         Thread.detachNewThread {

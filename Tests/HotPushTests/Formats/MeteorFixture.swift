@@ -16,17 +16,14 @@ struct MeteorFixture {
     static let android = "4017747ca6b4f460f33b121e439b7a11a070205a"
     static let appID = "1waqgcidafgwubeqj8o"
 
-    /// 1, 2 or 3.
     init(_ number: Int) {
         let template = [
             ("979b20f66caf126704c250fbd29ce253c6cb490e", 578),
             ("3f6275657e6db3a21acb37d0f6c207cf83871e90", 584),
-            ("36e96c1d40459ae12164569599c9c0a203b36db7", 592),
         ][number - 1]
         let file = [
             ("23300652a57f3e819038d9a268ba36af0e25d33b", 10),
             ("20242aa2ac9c728ca21c7cbbee841fd87e8277aa", 20),
-            ("eb436b5a9ae39f7b8faef931024a86b73729da9e", 26),
         ][number - 1]
         version = "version\(number)"
         var rows: [(String, String, String, Int)] = [

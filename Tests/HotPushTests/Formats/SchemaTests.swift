@@ -15,7 +15,7 @@ import VersionTree
             try CastreeFormatTests.manifest(),
             try Manifest(version: VersionName("0"), ordinal: 0, createdAt: 0, entries: []),
         ]
-        let release = try MeteorFormat().read(MeteorFixture(3).bytes, ReleaseContext())
+        let release = try MeteorFormat().read(MeteorFixture(2).bytes, ReleaseContext())
         let hello = try require(ObjectID(CastreeFormatTests.hello))
         manifests.append(
             try release.manifest(ordinal: 1, createdAt: 1) { (_) throws(StoreError) in

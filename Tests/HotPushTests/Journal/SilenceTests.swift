@@ -2,7 +2,6 @@ import StorageTestSupport
 
 @testable import HotPush
 
-/// The end of an origin's silence, in the event log.
 @Suite("An answer after failures") struct SilenceTests {
     private static let origin = "https://a.example/app?token=secret"
     private let store: TemporaryStore

@@ -36,8 +36,7 @@ import StorageTestSupport
             place.asked,
             equals: once(
                 "manifest.json", "", Self.script, String(map), "some-file", "some-other-file"))
-        try expect(place.start(), equals: "version2")
-        try expect(place.tree("version2"), equals: release.tree)
+        try place.expectStart(of: release)
         try place.expectClean()
     }
 
@@ -52,8 +51,7 @@ import StorageTestSupport
         place.origin.always(nil, on: path(Self.script))
         place.origin.play([.wrongBytes], on: path(Self.script))
         try place.pull()
-        try expect(place.start(), equals: "version2")
-        try expect(place.tree("version2"), equals: ServedMeteor(2, dialect).tree)
+        try place.expectStart(of: ServedMeteor(2, dialect))
     }
 
     @Test(arguments: MeteorDialect.allCases)
@@ -67,8 +65,7 @@ import StorageTestSupport
         place.origin.put(whole, at: path(Self.script))
         place.origin.play([.cut(after: 100)], on: path(Self.script))
         try place.pull()
-        try expect(place.start(), equals: "version2")
-        try expect(place.tree("version2"), equals: ServedMeteor(2, dialect).tree)
+        try place.expectStart(of: ServedMeteor(2, dialect))
     }
 
     @Test(arguments: MeteorDialect.allCases)
@@ -81,8 +78,7 @@ import StorageTestSupport
         try expect(place.expectRefusal()?.code, equals: .mismatch)
         place.origin.always(nil, on: path(Self.script))
         try place.pull()
-        try expect(place.start(), equals: "version2")
-        try expect(place.tree("version2"), equals: ServedMeteor(2, dialect).tree)
+        try place.expectStart(of: ServedMeteor(2, dialect))
     }
 
     @Test func `3: refuses the index page of another version in today's form`() throws {
@@ -187,8 +183,7 @@ import StorageTestSupport
         try expect(place.pull().figures.resumedBytes >= 400_000)
         let request = try require(place.origin.requests(for: path("app/large.js")).first)
         expect(request["range"], equals: "bytes=400000-")
-        try expect(place.start(), equals: "version2")
-        try expect(place.tree("version2"), equals: release.tree)
+        try place.expectStart(of: release)
     }
 
     @Test(
@@ -231,8 +226,7 @@ import StorageTestSupport
                 for _ in 0..<3 { group.addTask { try place.pull().version } }
                 for try await version in group { expect(version, equals: "version2") }
             }
-            try expect(place.start(), equals: "version2")
-            try expect(place.tree("version2"), equals: ServedMeteor(2, dialect).tree)
+            try place.expectStart(of: ServedMeteor(2, dialect))
             try place.expectClean()
         }
     }

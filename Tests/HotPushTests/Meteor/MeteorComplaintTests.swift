@@ -22,8 +22,7 @@ import StorageTestSupport
             place.origin.play(
                 [.switchAll(after: 100, to: try ServedMeteor(3).contents())], on: Self.script)
             try place.pull(parallel: parallel)
-            try expect(place.start(), equals: "version3")
-            try expect(place.tree("version3"), equals: ServedMeteor(3).tree)
+            try place.expectStart(of: ServedMeteor(3))
             try place.expectClean()
         }
     }
@@ -84,8 +83,7 @@ import StorageTestSupport
         let place = try place(ServedMeteor(2))
         place.origin.always(.page, on: "/__cordova/manifest.json")
         let message = try place.expectRefusal()?.message ?? ""
-        expect(message.contains("text/html"))
-        expect(message.contains("<!DOCTYPE html>"))
+        expect(message.contains("text/html") && message.contains("<!DOCTYPE html>"), "\(message)")
         expect(place.asked, equals: once("manifest.json"))
     }
 
@@ -174,8 +172,7 @@ struct MeteorLabelledTests {
         try place.serve(release(3))
         try place.pull()
         expect(place.origin.requests(for: Self.path).isEmpty)
-        try expect(place.start(), equals: "version3")
-        try expect(place.tree("version3"), equals: release(3).tree)
+        try place.expectStart(of: release(3))
     }
 
     @Test func `is recognized in what was shipped`() throws {
@@ -264,13 +261,11 @@ struct MeteorLabelledTests {
         try expect(manifest[TreePath("not-in-manifest")]?.routes, equals: [])
     }
 
-    @Test(
-        arguments: ["{", "[]", "{\"manifest\":[]}"])
+    @Test(arguments: ["{", "[]", "{\"manifest\":[]}"])
     func `with a broken program.json is shown all the same`(_ text: String) throws {
         let store = try TemporaryStore()
-        let path = store.directory.appending("app")
-        try writeTree(path, ["program.json": text, "index.html": "<p>"])
-        let report = try store.versions.adopt(EmbeddedVersion(directory: path, version: "1"))
+        let files = ["program.json": text, "index.html": "<p>"]
+        let report = try store.versions.adopt(AdoptingTests.ship("1", in: store, files))
         expect(report.becameCurrent)
         try expect(store.versions.boot().version, equals: "1")
     }

@@ -2,7 +2,6 @@ import StorageTestSupport
 
 @testable import HotPush
 
-/// A release that must not be taken.
 struct MeteorFailure: Sendable, CustomTestStringConvertible {
     var rows: String
     var title: String
@@ -123,8 +122,7 @@ struct MeteorRefusedRowTests {
         try place.serve(release)
         try place.pull()
         expect(place.asked[MeteorFailure.template], equals: 1)
-        try expect(place.start(), equals: "version2")
-        try expect(place.tree("version2"), equals: release.tree)
+        try place.expectStart(of: release)
     }
 
     @Test func `for other native code is taken by who insists, or says that it has it`() throws {
@@ -147,9 +145,7 @@ struct MeteorRefusedRowTests {
         release.rootURL = old.rootURL
         release.compatibility?["android"] = "another"
         try place.serve(release)
-        var options = MeteorPlace.options
-        options.platform = "android"
-        try place.expectRefusal(options)
+        try place.expectRefusal(MeteorPlace.options.with { $0.platform = "android" })
         try place.pull()
         try expect(place.start(), equals: "version3")
     }

@@ -26,7 +26,6 @@ struct ServedMeteor {
         var path: String
         var type: String
         var text: String
-        /// The text of its source map.
         var map: String?
         /// Instead of the label of the dialect.
         var hash: String?
@@ -47,7 +46,6 @@ struct ServedMeteor {
     /// More members of the manifest, in JSON, each with a comma before it.
     var more = ""
 
-    /// 1, 2 or 3.
     init(_ number: Int, _ dialect: MeteorDialect = .content) {
         version = "version\(number)"
         pageVersion = version
@@ -223,11 +221,8 @@ struct MeteorPlace {
         device = try TemporaryStore()
     }
 
-    static var options: PullOptions {
-        var options = PullingFixture.options
-        options.format = "meteor"
-        options.platform = "ios"
-        return options
+    static let options = PullingFixture.options.with {
+        ($0.format, $0.platform) = ("meteor", "ios")
     }
 
     func serve(_ release: ServedMeteor, below base: String = "") throws {
@@ -254,7 +249,6 @@ struct MeteorPlace {
         return boot.version
     }
 
-    /// Pulls as a new process.
     @discardableResult
     func pull(
         _ options: PullOptions = MeteorPlace.options, parallel: Int = 4, from url: String? = nil
@@ -278,9 +272,10 @@ struct MeteorPlace {
         let flag = InterruptionFlag()
         let versions = try VersionStore.open(
             device.path, options: StoreOptions(isInterrupted: { flag.isSet }))
-        var options = Self.options
-        options.retries.failureCountMax = 1000
-        options.progress = { if $0.figures.files >= count { flag.set() } }
+        let options = Self.options.with {
+            $0.retries.failureCountMax = 1000
+            $0.progress = { if $0.figures.files >= count { flag.set() } }
+        }
         let pull = Pull(into: versions, over: try PullingFixture.transport(), options)
         expect(code { try pull.run(origin.url) }, equals: .interrupted)
     }
@@ -296,12 +291,18 @@ struct MeteorPlace {
         try readTree(device.path + "/versions/" + version)
     }
 
-    /// The version that is shown.
     var current: String? { get throws { try device.reopened().lifecycle().current } }
 
     func expectClean(sourceLocation: SourceLocation = #_sourceLocation) throws {
-        let findings = try device.reopened().check(CheckOptions(isDeep: true)).findings
-        #expect(findings == [], sourceLocation: sourceLocation)
+        try device.expectClean(sourceLocation: sourceLocation)
+    }
+
+    /// The next start shows a release, and all that it has.
+    func expectStart(
+        of release: ServedMeteor, sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        #expect(try start() == release.version, sourceLocation: sourceLocation)
+        #expect(try tree(release.version) == release.tree, sourceLocation: sourceLocation)
     }
 
     /// Expects that nothing but what was shown is shown or will be, and returns the error.
@@ -324,7 +325,6 @@ struct MeteorPlace {
     }
 }
 
-/// Asked once each.
 func once(_ paths: String...) -> [String: Int] {
     Dictionary(uniqueKeysWithValues: paths.map { ($0, 1) })
 }

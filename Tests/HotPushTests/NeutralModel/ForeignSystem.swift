@@ -7,7 +7,6 @@ import VersionTree
 /// The documents of a publishing system that castree has no format for, read into the neutral model and
 /// written from it alone.
 protocol ForeignSystem: Sendable {
-    /// Documents as the system's servers write them.
     static var documents: [String] { get }
     static func read(_ document: JSONValue) throws -> Release
     /// The document again; what the release has come from is not looked at.
@@ -35,7 +34,6 @@ extension JSONValue {
 
     func elements(_ key: String) -> [JSONValue] { self[key]?.asArray ?? [] }
 
-    /// The text of an optional member.
     func maybe(_ key: String) -> String? { self[key]?.asString }
 
     /// Members that the neutral model has no place for.
@@ -81,7 +79,6 @@ extension ReleaseFile {
     }
 }
 
-/// Lower-case hexadecimal digits.
 func hexadecimal(_ bytes: [UInt8]) -> String {
     bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
 }

@@ -64,7 +64,6 @@ final class Nginx {
         process.waitUntilExit()
     }
 
-    /// Writes a file that it will serve.
     func put(_ path: String, _ bytes: [UInt8]) throws {
         try Data(bytes).write(to: URL(filePath: directory.appending("root/" + path)))
     }

@@ -170,10 +170,10 @@ import StrictJSON
     @Test func `is refused when it is not UTF-8, and beyond 256 KiB before it is read`() throws {
         var bytes = Array(Self.pointer(more: #","x":"?""#).utf8)
         bytes[bytes.count - 3] = 0xFF
-        expect(code { try ChannelPointer(parsing: bytes, of: .stable) }, equals: .badPointer)
+        expectRefusal(.badPointer) { try ChannelPointer(parsing: bytes, of: .stable) }
         let long = Self.pointer(
             more: ",\"x\":\"" + String(repeating: "x", count: 256 * 1024) + "\"")
-        expect(code { try parse(long) }, equals: .tooLarge)
+        expectRefusal(.tooLarge) { try parse(long) }
     }
 
     @Test func `keeps, when a roll-out grows, fields that a newer castree has put there`() throws {

@@ -36,16 +36,14 @@ import StrictJSON
         try expectValid()
     }
 
-    private static let address = String(repeating: "ab", count: 32)
+    private static let address = ChannelPointerTests.digits
 
     private static func text(_ release: String, _ more: String = "") -> String {
-        "{\"castreeChannel\":1,\"channel\":\"stable\",\"createdAt\":1,\"releases\":[\(release)],"
-            + "\"sequence\":9\(more)}"
+        ChannelPointerTests.pointer(release, more: more)
     }
 
     private static func release(_ more: String = "") -> String {
-        "{\"content\":\"\(address)\",\"createdAt\":1,\"manifest\":\"\(address)\","
-            + "\"manifestBytes\":7,\"sequence\":8,\"version\":\"1\"\(more)}"
+        ChannelPointerTests.release.dropLast() + more + "}"
     }
 
     @Test(arguments: [
@@ -72,7 +70,7 @@ import StrictJSON
         text(release(",\"requirements\":{\"kind\":1}")), text(release(",\"facts\":\"\"")),
         text("{\"createdAt\":1,\"embedded\":true,\"facts\":\"\(address)\",\"sequence\":8}"),
         text("{\"content\":\"\(address)\",\"createdAt\":1,\"embedded\":true,\"sequence\":8}"),
-        text(release().replacing("\"manifestBytes\":7", with: "\"manifestBytes\":0")),
+        text(release().replacing("\"manifestBytes\":120", with: "\"manifestBytes\":0")),
         text(release().replacing("abab\"", with: "abAB\"")),
         text("").replacing("\"castreeChannel\":1", with: "\"castreeChannel\":2"),
     ])

@@ -82,11 +82,11 @@ import StrictJSON
             refused.append(text.replacing(part, with: other, maxReplacements: 1))
         }
         for text in refused {
-            expect(code { try parse(text) }, equals: .damagedOrigin, "\(text)")
+            expectRefusal(.damagedOrigin, "\(text)") { try parse(text) }
         }
         let line = "{\"address\":\"\(Self.first)\",\"bytes\":0,\"crc32\":0,\"md5\":\"\(Self.md5)\"}"
         let many = Array(repeating: line, count: 3).joined(separator: ",")
-        expect(code { try parse(Self.text(many)) }, equals: .damagedOrigin)
+        expectRefusal(.damagedOrigin) { try parse(Self.text(many)) }
     }
 
     @Test(
@@ -109,10 +109,10 @@ import StrictJSON
             equals: Self.twin)
         for wrong in ["7", "null", "\"\"", "\"\(Self.twin)0\""] {
             let text = ChannelPointerTests.pointer(ChannelPointerTests.release("facts", wrong))
-            expect(code { try read(text) }, equals: .badPointer)
+            expectRefusal(.badPointer) { try read(text) }
         }
         let embedded =
             "{\"createdAt\":4,\"embedded\":true,\"facts\":\"\(Self.twin)\",\"sequence\":3}"
-        expect(code { try read(ChannelPointerTests.pointer(embedded)) }, equals: .badPointer)
+        expectRefusal(.badPointer) { try read(ChannelPointerTests.pointer(embedded)) }
     }
 }

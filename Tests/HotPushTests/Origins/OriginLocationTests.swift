@@ -40,7 +40,7 @@ import StorageTestSupport
         "file:///%ff", "file:///%f", "a\nb", "http://h\u{7F}",
     ])
     func `is refused where it can mean nothing`(_ text: String) throws {
-        expect(code { try OriginReference(parsing: text) }, equals: .badOrigin)
+        expectRefusal(.badOrigin) { try OriginReference(parsing: text) }
     }
 
     @Test func `shows no password in messages`() throws {

@@ -6,11 +6,7 @@ import Synchronization
 @Suite("Packs of a release that has some") struct PackAgainTests {
     let fixture: PackingFixture
 
-    init() throws {
-        fixture = try PackingFixture(4, scale: 10)
-        try fixture.publish("r1")
-        try fixture.publish("r2")
-    }
+    init() throws { fixture = try PackingFixture(4, scale: 10, publishing: "r1", "r2") }
 
     private func delivery() throws -> Delivery { try require(try fixture.reader.delivery()) }
 
@@ -71,9 +67,8 @@ import Synchronization
     @Test func `a content that gave no pack is named, also when it is asked for again`() throws {
         try fixture.place.store.add("other", ["a.txt": PackingFixture.text(99, 5000)])
         let notices = Notices()
-        let change: @Sendable (inout PublisherOptions) -> Void = { options in
-            options.packs.baseVersions = ["other"]
-            options.notice = notices.sink
+        let change: @Sendable (inout PublisherOptions) -> Void = {
+            ($0.packs.baseVersions, $0.notice) = (["other"], notices.sink)
         }
         let report = try fixture.publish("r2", change).packing
         expect(report?.refusals.map(\.version) == ["other"] && report?.packs == [])
@@ -88,10 +83,8 @@ import Synchronization
         ] {
             expect(report?.refusals.map(\.version) == ["other"] && report?.packs == [])
         }
-        let said = notices.all.filter {
-            $0.hasPrefix("no pack is made from version other: ")
-        }
-        expect(said.count, equals: 5)
+        expect(
+            notices.all.count { $0.hasPrefix("no pack is made from version other: ") }, equals: 5)
         // And where something else is to be done.
         try fixture.place.store.add("third", PackingFixture.files(3))
         for report in [
@@ -141,18 +134,14 @@ import Synchronization
         let published = try require(pointer.releases[0].delivery)
         Damage.remove("\(fixture.place.origin)/\(OriginLayout.path(.delivery, published.address))")
         _ = try publisher.publish("r2", of: versions)
-        expect(
-            notices.all.last?.hasPrefix("the delivery of version r2 is "), equals: true)
+        expect(notices.all.last?.hasPrefix("the delivery of version r2 is "), equals: true)
     }
 
     @Test func `are not read to the end by a publisher that is interrupted`() throws {
-        let publisher = fixture.publisher { options in
-            options.verifiesObjects = true
-            options.isInterrupted = { true }
+        let publisher = fixture.publisher {
+            ($0.verifiesObjects, $0.isInterrupted) = (true, { true })
         }
-        expect(
-            code { try publisher.planPacks("r2", of: fixture.place.versions) }, equals: .interrupted
-        )
+        expectRefusal(.interrupted) { try publisher.planPacks("r2", of: fixture.place.versions) }
     }
 
     @Test func `progress is told before anything is compressed`() throws {

@@ -4,7 +4,6 @@ import StorageTestSupport
 
 /// What a publisher keeps to be quicker the next time never keeps a release from being published.
 @Suite("A publisher whose frames cannot be kept") struct PackCacheTests {
-    /// What is done to them.
     enum Trouble: String, CaseIterable, Sendable, CustomTestStringConvertible {
         case files = "a file in place of the directory"
         case directories = "directories in place of all its files"
@@ -14,10 +13,7 @@ import StorageTestSupport
 
     let fixture: PackingFixture
 
-    init() throws {
-        fixture = try PackingFixture(3, scale: 10)
-        try fixture.publish("r1")
-    }
+    init() throws { fixture = try PackingFixture(3, scale: 10, publishing: "r1") }
 
     /// - Parameter sound: a publisher that has kept what the next release needs.
     private func cause(_ trouble: Trouble, as sound: PackingFixture) throws {
@@ -39,8 +35,7 @@ import StorageTestSupport
         "makes the same packs without them, says so once, and leaves nothing behind",
         arguments: Trouble.allCases)
     func survives(_ trouble: Trouble) throws {
-        let sound = PackingFixture(fixture, origin: "sound")
-        try FileManager.default.copyItem(atPath: fixture.place.origin, toPath: sound.place.origin)
+        let sound = try PackingFixture(copying: fixture, to: "sound")
         let expected = try require(try sound.publish("r2").packing)
         try cause(trouble, as: sound)
         let notices = Notices()

@@ -4,13 +4,9 @@ import Synchronization
 @testable import HotPush
 
 @Suite("A publisher of packs on a full disk") struct PackFaultTests {
-    /// r1 is published with its packs.
     let fixture: PackingFixture
 
-    init() throws {
-        fixture = try PackingFixture(2, scale: 10)
-        try fixture.publish("r1")
-    }
+    init() throws { fixture = try PackingFixture(2, scale: 10, publishing: "r1") }
 
     @Test("is asked for room before it compresses, and a release without room has no packs")
     func space() throws {

@@ -6,8 +6,7 @@ import StorageTestSupport
     @Test(
         "makes a pack of everything, from which the release comes byte for byte", arguments: places)
     func whole(_ kind: OriginPlace) throws {
-        let fixture = try PackingFixture(in: kind)
-        try fixture.publish("r1")
+        let fixture = try PackingFixture(in: kind, publishing: "r1")
         let packs = try fixture.readAll([])
         expect(packs.count, equals: 1)
         let (_, pack) = try require(packs[""])
@@ -21,9 +20,7 @@ import StorageTestSupport
         "makes a pack from the release before, of what that lacks, whatever its files are called",
         arguments: places)
     func fromTheOneBefore(_ kind: OriginPlace) throws {
-        let fixture = try PackingFixture(in: kind)
-        try fixture.publish("r1")
-        try fixture.publish("r2")
+        let fixture = try PackingFixture(in: kind, publishing: "r1", "r2")
         let packs = try fixture.readAll(["r1"])
         expect(Set(packs.keys), equals: ["", "r1"])
         let (described, pack) = try require(packs["r1"])

@@ -6,10 +6,7 @@ import Synchronization
 @Suite("Packs and what happens meanwhile") struct PackTogetherTests {
     let fixture: PackingFixture
 
-    init() throws {
-        fixture = try PackingFixture(3, scale: 10)
-        try fixture.publish("r1")
-    }
+    init() throws { fixture = try PackingFixture(3, scale: 10, publishing: "r1") }
 
     /// A disk on which `body` runs when a frame is being written.
     private func whilePacking(_ body: @escaping @Sendable () -> Void) -> FaultyFileSystem {
@@ -108,8 +105,7 @@ import Synchronization
     @Test(
         "a release that is offered again without packs keeps those that it has", arguments: places)
     func kept(_ kind: OriginPlace) throws {
-        let fixture = try PackingFixture(3, scale: 10, in: kind)
-        for version in ["r1", "r2"] { try fixture.publish(version) }
+        let fixture = try PackingFixture(3, scale: 10, in: kind, publishing: "r1", "r2")
         let delivery = try fixture.pointer().releases[0].delivery
         let offer = ReleaseOffer(rollout: Rollout(perMille: 100, salt: "x"))
         try fixture.publisher(.never).publish("r2", of: fixture.place.versions, as: offer)
@@ -123,9 +119,7 @@ import Synchronization
     @Test(
         "the newest releases of a channel keep their packs, as many as is said", arguments: places)
     func keptReleases(_ kind: OriginPlace) throws {
-        let fixture = try PackingFixture(3, scale: 10, in: kind)
-        for version in ["r1", "r2"] { try fixture.publish(version) }
-        try fixture.publish("r3")
+        let fixture = try PackingFixture(3, scale: 10, in: kind, publishing: "r1", "r2", "r3")
         try expect(
             fixture.pointer().releases.map { $0.delivery != nil }, equals: [true, true, false])
         try fixture.place.publish("1")
@@ -138,8 +132,7 @@ import Synchronization
         "packs made for a release that has some already lead from what was not considered before",
         arguments: places)
     func more(_ kind: OriginPlace) throws {
-        let fixture = try PackingFixture(3, scale: 10, in: kind)
-        for version in ["r1", "r2"] { try fixture.publish(version) }
+        let fixture = try PackingFixture(3, scale: 10, in: kind, publishing: "r1", "r2")
         let more = try fixture.publisher(.before) { $0.packs.baseVersions = ["r3"] }
             .pack("r2", of: fixture.place.versions)
         expect(more?.packs.map(\.version) == ["r3"] && more?.keptPackCount == 2)
@@ -149,9 +142,7 @@ import Synchronization
 
 @Suite("Collecting an origin with packs") struct PackCollectionTests {
     private func published(_ kind: OriginPlace = .directory) throws -> PackingFixture {
-        let fixture = try PackingFixture(3, scale: 10, in: kind)
-        for version in ["r1", "r2", "r3"] { try fixture.publish(version) }
-        return fixture
+        try PackingFixture(3, scale: 10, in: kind, publishing: "r1", "r2", "r3")
     }
 
     private func collect(_ fixture: PackingFixture, _ count: Int, grace: Int64) throws {

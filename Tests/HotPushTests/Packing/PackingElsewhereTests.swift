@@ -2,7 +2,6 @@ import StorageTestSupport
 
 @testable import HotPush
 
-/// What concerns packs that others make, or have made.
 @Suite("Packs beside those of others") struct PackingElsewhereTests {
     let place: PublishingPlace
 

@@ -45,17 +45,25 @@ struct PackingFixture {
         return files
     }
 
-    /// A store with releases 1 to `count`, none of them published.
-    init(_ count: Int = 2, scale: Int = 100, in kind: OriginPlace = .directory) throws {
+    /// A store with releases 1 to `count`, of which some are published, with packs.
+    init(
+        _ count: Int = 2, scale: Int = 100, in kind: OriginPlace = .directory,
+        publishing versions: String...
+    ) throws {
         place = try PublishingPlace(kind)
-        for release in 1...count { try add(release, scale: scale) }
+        for release in 1...count {
+            try place.store.add("r\(release)", Self.files(release, scale: scale))
+        }
+        for version in versions { try publish(version) }
     }
 
     /// The same store, and another directory to publish to.
     init(_ other: PackingFixture, origin: String) { place = other.place.withOrigin(origin) }
 
-    func add(_ release: Int, scale: Int = 100) throws {
-        try place.store.add("r\(release)", Self.files(release, scale: scale))
+    /// The same store, and a copy of the origin.
+    init(copying other: PackingFixture, to origin: String) throws {
+        self.init(other, origin: origin)
+        try FileManager.default.copyItem(atPath: other.place.origin, toPath: place.origin)
     }
 
     var reader: PackReader {
@@ -103,7 +111,6 @@ struct PackingFixture {
 
     func pointer() throws -> ChannelPointer { try require(place.pointer()) }
 
-    /// The names of the files in one of the publisher's own directories.
     func kept(_ directory: String) -> [String] {
         Damage.names(place.origin + "/.publish/" + directory).sorted()
     }

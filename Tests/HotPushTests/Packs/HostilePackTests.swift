@@ -6,7 +6,6 @@ import Zstandard
 /// The bounds of docs/origin-format.md, each broken by a file: the pack is refused, nothing wrong becomes an object,
 /// and the version comes all the same, object by object.
 @Suite("A hostile pack") struct HostilePackTests {
-    /// A way to break a pack.
     struct Attack: CustomTestStringConvertible, Sendable {
         let testDescription: String
         /// Whether the pack leads from the first release.
@@ -209,10 +208,7 @@ import Zstandard
         for part in ["/packs/", "/deliveries/"] {
             let fixture = try PackedFixture()
             let paths = try fixture.serve([fixture.whole("1")])
-            let path =
-                part == "/packs/"
-                ? paths[0]
-                : try fixture.deliveryPath()
+            let path = part == "/packs/" ? paths[0] : try fixture.deliveryPath()
             fixture.origin.always(.status(status), on: path)
             try fixture.run()
             try expect(fixture.base.tree("1"), equals: PublishingPlace.first)
@@ -248,8 +244,7 @@ import Zstandard
             if damage == "a byte" {
                 try Damage.flip(path, at: 1_000)
             } else {
-                expect(chmod(path, 0o644), equals: 0)
-                expect(truncate(path, 50_000), equals: 0)
+                try Damage.truncate(path, to: 50_000)
             }
             let report = try pull()
             try expect(readTree(device.path + "/versions/4"), equals: files)

@@ -1,4 +1,4 @@
-import CASStore
+import StorageTestSupport
 
 @testable import HotPush
 
@@ -13,6 +13,21 @@ final class MemoryTransport: Transport {
     private(set) var asked: [(path: String, range: String?)] = []
 
     init(_ contents: [String: [UInt8]]) { self.contents = contents }
+
+    /// Pulls until so many bytes of a path have come.
+    static func pull(
+        _ contents: [String: [UInt8]], into device: TemporaryStore, stoppedAt end: Int,
+        of path: String
+    ) {
+        let transport = MemoryTransport(contents)
+        transport.stop = (path, end)
+        let interrupted = InterruptionFlag()
+        transport.stopped = { interrupted.set() }
+        let options = PullingFixture.options.with { $0.isInterrupted = { interrupted.isSet } }
+        expectRefusal(.interrupted) {
+            try Pull(into: device.versions, over: transport, options).run("http://origin")
+        }
+    }
 
     func run(_ client: some TransferClient) throws(StoreError) {
         while client.tick() {

@@ -143,7 +143,7 @@ import StorageTestSupport
             try DirectoryOrigin(fixture.base.place.origin).pointer(.stable)?.serialized())
         let text = String(decoding: bytes, as: UTF8.self)
             .replacingOccurrences(of: "\"manifest\":", with: fields + ",\"manifest\":")
-        fixture.origin.put(Content(text, type: "application/json"), at: path)
+        fixture.base.put(Array(text.utf8), at: path)
         try fixture.run()
         try expect(fixture.base.tree("1"), equals: PublishingPlace.first)
     }

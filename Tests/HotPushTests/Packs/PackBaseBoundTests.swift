@@ -44,7 +44,7 @@ import StorageTestSupport
         let limit: Int64 = 256 << 20 + 512 * 45
         expect(code { try open(frames: 4, baseByteCount: 64 << 20) } == nil)
         expect(code { try open(frames: 5, baseByteCount: limit / 5) } == nil)
-        expect(code { try open(frames: 5, baseByteCount: limit / 5 + 1) }, equals: .badPack)
-        expect(code { try open(frames: 5, baseByteCount: 64 << 20) }, equals: .badPack)
+        expectRefusal(.badPack) { try open(frames: 5, baseByteCount: limit / 5 + 1) }
+        expectRefusal(.badPack) { try open(frames: 5, baseByteCount: 64 << 20) }
     }
 }

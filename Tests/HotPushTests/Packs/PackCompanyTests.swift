@@ -1,4 +1,3 @@
-import CurlTransport
 import StorageTestSupport
 import Synchronization
 
@@ -36,12 +35,9 @@ import Synchronization
             }
             other.withLock { $0 = found }
         }
-        var options = TransportOptions()
-        options.proxy = ""
-        options.stallTimeout = .seconds(300)
         let pull = Pull(
-            into: try fixture.base.device.reopened(), over: try CurlTransport(options),
-            PullingFixture.options)
+            into: try fixture.base.device.reopened(),
+            over: try PullingFixture.transport(stallTimeout: .seconds(300)), PullingFixture.options)
         try expect(pull.run(url)?.version, equals: "1")
         expect(other.withLock { $0 } == nil)
         try expect(fixture.base.tree("1"), equals: PublishingPlace.first)

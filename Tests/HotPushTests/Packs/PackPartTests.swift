@@ -31,18 +31,8 @@ import Synchronization
         self.large = large
     }
 
-    /// Pulls until so many bytes of the pack have come.
-    private func pull(stoppedAt end: Int) throws {
-        let transport = MemoryTransport(served)
-        transport.stop = (path, end)
-        let interrupted = InterruptionFlag()
-        transport.stopped = { interrupted.set() }
-        var options = PullingFixture.options
-        options.isInterrupted = { interrupted.isSet }
-        expect(
-            code {
-                _ = try Pull(into: device.versions, over: transport, options).run("http://origin")
-            }, equals: .interrupted)
+    private func pull(stoppedAt end: Int) {
+        MemoryTransport.pull(served, into: device, stoppedAt: end, of: path)
     }
 
     @Test
@@ -52,7 +42,7 @@ import Synchronization
         let frame = bytes.count - opening
         // Compressed, but for its digits it is noise.
         expect(frame < large.utf8.count * 9 / 10)
-        try pull(stoppedAt: opening + frame / 2)
+        pull(stoppedAt: opening + frame / 2)
         var versions = try device.reopened()
         let progress = try require(try versions.progress().first)
         expect(progress.version == "3" && progress.missingObjects >= 2)
@@ -86,7 +76,7 @@ import Synchronization
 
     @Test func `is collected when the version is given up`() throws {
         let (bytes, _) = try pack.made()
-        try pull(stoppedAt: bytes.count - 1)
+        pull(stoppedAt: bytes.count - 1)
         let versions = try device.reopened()
         try versions.retire("3")
         try versions.collect()

@@ -120,16 +120,7 @@ import Synchronization
         for end in TestShare(oneIn: 29).of(Array(0..<count)) {
             let device = try TemporaryStore()
             if isUpdate { try device.add("1", PublishingPlace.first) }
-            let first = MemoryTransport(contents)
-            first.stop = (path, end)
-            var options = PullingFixture.options
-            let interrupted = InterruptionFlag()
-            options.isInterrupted = { interrupted.isSet }
-            expect(
-                code {
-                    first.stopped = { interrupted.set() }
-                    _ = try Pull(into: device.versions, over: first, options).run("http://origin")
-                }, equals: .interrupted)
+            MemoryTransport.pull(contents, into: device, stoppedAt: end, of: path)
             let second = MemoryTransport(contents)
             let versions = try device.reopened()
             let report = try Pull(into: versions, over: second, PullingFixture.options)

@@ -15,7 +15,6 @@ struct PackedFixture {
         try base.publish("1")
     }
 
-    /// Another device that pulls from the same origin.
     func with(_ device: TemporaryStore) -> PackedFixture { PackedFixture(base.with(device)) }
 
     private init(_ base: PullingFixture) { self.base = base }
@@ -56,24 +55,19 @@ struct PackedFixture {
             let (bytes, described) = try pack.made()
             delivery.packs.append(described)
             paths.append("/" + OriginLayout.path(.pack, described.address))
-            origin.put(Content(bytes, type: "application/octet-stream"), at: paths[paths.count - 1])
+            origin.put(Content(bytes), at: paths[paths.count - 1])
         }
         var bytes = delivery.serialized()
         change(&bytes)
         let published = PublishedDelivery(
             address: try ObjectID(of: bytes), byteCount: Int64(bytes.count))
-        origin.put(
-            Content(bytes, type: "application/json"),
-            at: "/" + OriginLayout.path(.delivery, published.address))
+        base.put(bytes, at: "/" + OriginLayout.path(.delivery, published.address))
         let next = try require(
             pointer.delivering(version.manifest, by: published, now: pointer.createdAt))
-        origin.put(
-            Content(next.serialized(), type: "application/json"),
-            at: "/" + OriginLayout.pointer(.stable))
+        base.put(next.serialized(), at: "/" + OriginLayout.pointer(.stable))
         return paths
     }
 
-    /// Where the newest release's delivery is.
     func deliveryPath() throws -> String {
         let bytes = origin.state.shared.withLock {
             $0.contents["/" + OriginLayout.pointer(.stable)]?.bytes
@@ -92,12 +86,9 @@ struct PackedFixture {
         }
     }
 
-    /// Pulls with an event log.
     @discardableResult
     func run(_ change: (inout PullOptions) -> Void = { _ in }) throws -> PullReport {
-        var options = PullingFixture.options
-        options.journal = Journal(try base.device.reopened())
-        change(&options)
-        return try base.run(options)
+        let journal = Journal(try base.device.reopened())
+        return try base.run(PullingFixture.options.with { $0.journal = journal }.with(change))
     }
 }

@@ -10,14 +10,12 @@ import Zstandard
 struct TestPack {
     struct Frame {
         var codec: PackCodec
-        /// The bytes that come out.
         var content: [UInt8]
         /// The addresses of its objects, in order.
         var objects: [ObjectID] = []
         /// The addresses of its bases, in order, and their bytes together.
         var bases: [ObjectID] = []
         var prefix: [UInt8] = []
-        /// Instead of the encoded content.
         var bytes: [UInt8]?
         var windowLog = 20
 
@@ -31,13 +29,10 @@ struct TestPack {
     let manifest: Manifest
     let base: Manifest?
     var frames: [Frame] = []
-    /// Changes the table before it is written.
     var changingTable: (inout PackTable) -> Void = { _ in }
     /// Changes the numbers of the table, as they are before they are compressed.
     var changingNumbers: (inout [UInt8]) -> Void = { _ in }
-    /// Instead of the compressed table.
     var tableBytes: [UInt8]?
-    /// Changes the whole pack.
     var changingBytes: (inout [UInt8]) -> Void = { _ in }
 
     /// A pack of all objects of a version, or of those that a base lacks, two in a frame.

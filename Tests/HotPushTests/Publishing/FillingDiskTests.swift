@@ -7,18 +7,13 @@ import Synchronization
 @Suite("A publisher whose disk gets full") struct FillingDiskTests {
     let fixture: PackingFixture
 
-    init() throws {
-        fixture = try PackingFixture(2, scale: 10)
-        try fixture.publish("r1")
-    }
+    init() throws { fixture = try PackingFixture(2, scale: 10, publishing: "r1") }
 
-    /// - Returns: whether the disk got full.
     private func survive(
         after count: Int, _ channel: ChannelName, _ moment: PackOptions.Moment
     ) throws -> Bool {
-        let place = PackingFixture(fixture, origin: "origin-\(UUID().uuidString)")
+        let place = try PackingFixture(copying: fixture, to: "origin-\(UUID().uuidString)")
         defer { Damage.remove(place.place.origin) }
-        try FileManager.default.copyItem(atPath: fixture.place.origin, toPath: place.place.origin)
         let before = try place.offered(channel.description)
         // Takes so many blocks, and none after them.
         let left = Atomic<Int>(count)

@@ -3,7 +3,6 @@ import CASStore
 /// A disk that would take writes although it says that it has no room: what looks first sees it.
 struct FullFileSystem: FileSystemWrapper {
     let base: any FileSystem = POSIXFileSystem()
-    /// What there is room for.
     var room: @Sendable (inout FreeSpace) -> Void = { $0.available = 4096 }
 
     func freeSpace(_ file: Int32) throws(StoreError) -> FreeSpace {

@@ -95,7 +95,7 @@ import Synchronization
         try Damage.overwriteOrCreate(path, with: [1])
         let disk = stuffed(frees: { _ in false })
         let none = OriginRetention(releaseCount: 1, graceSeconds: 0)
-        expect(code { try place.publisher(on: disk).collect(none) }, equals: .damagedOrigin)
+        expectRefusal(.damagedOrigin) { try place.publisher(on: disk).collect(none) }
         for number in 10..<14 { try expect(stands("content \(number)")) }
     }
 }

@@ -6,10 +6,7 @@ import StorageTestSupport
 @Suite("A publisher among what others left") struct LeftBehindTests {
     let fixture: PackingFixture
 
-    init() throws {
-        fixture = try PackingFixture(2, scale: 10)
-        try fixture.publish("r1")
-    }
+    init() throws { fixture = try PackingFixture(2, scale: 10, publishing: "r1") }
 
     @Test(
         "publishes, packs, prunes and takes back though it cannot remove what a dead one left",

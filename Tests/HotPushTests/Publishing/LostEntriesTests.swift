@@ -16,12 +16,8 @@ import StorageTestSupport
         try place.publish("2", to: "beta")
         try place.publish("3")
         first = place.withOrigin("first")
-        try copy(to: first)
+        try FileManager.default.copyItem(atPath: place.origin, toPath: first.origin)
         _ = try place.publisher().withdraw(VersionName("2"))
-    }
-
-    private func copy(to other: PublishingPlace) throws {
-        try FileManager.default.copyItem(atPath: place.origin, toPath: other.origin)
     }
 
     enum Verb: CaseIterable, Sendable {
@@ -42,12 +38,7 @@ import StorageTestSupport
             case .planPrune:
                 _ = try OriginPruner(publisher.engine(isDraft: true)).prune(
                     keeping: 10, grace: 0, isDryRun: true)
-            case .copy:
-                let target = place.withOrigin("target")
-                _ = try OriginCopy(
-                    target.publisher().engine(isCreating: true),
-                    from: OriginCopy.directory(place.origin), scratch: place.store.directory.path
-                ).run()
+            case .copy: try place.copy(to: place.withOrigin("target"))
             }
         }
     }
@@ -83,7 +74,7 @@ import StorageTestSupport
         _ = try place.publisher().withdraw(VersionName("2"), from: ChannelName("beta"))
         lose(from: 6, through: 6, in: place)
         let before = try place.published()
-        expect(code { try place.publish("1") }, equals: .damagedOrigin)
+        expectRefusal(.damagedOrigin) { try place.publish("1") }
         try expect(place.published(), equals: before)
     }
 
@@ -102,7 +93,7 @@ import StorageTestSupport
         _ version: String
     ) throws {
         Damage.remove("\(place.origin)/log")
-        expect(code { try place.publish(version) }, equals: .damagedOrigin)
+        expectRefusal(.damagedOrigin) { try place.publish(version) }
         let publisher = place.publisher { ($0.isDurable, $0.takesOver) = (false, true) }
         let offered = try publisher.publish(version, of: place.versions).pointer.releases
         try expect(findings(), equals: [])
@@ -137,9 +128,7 @@ import StorageTestSupport
         let entry = "\(place.origin)/\(OriginLayout.logEntry(number))"
         if isLost { Damage.remove(entry) } else { try Damage.truncate(entry, to: 100) }
         for verb in [Verb.prune, .planPrune] {
-            expect(
-                refusal { try verb.run(place) }?.message.contains("begin the log anew"),
-                equals: true, "\(verb)")
+            expectRefusal(saying: "begin the log anew") { try verb.run(place) }
         }
         // Devices still see what was withdrawn, and its content is gone.
         try place.set("channels/stable.json", first.bytes("channels/stable.json"))

@@ -3,11 +3,16 @@ import BucketTestSupport
 @testable import HotPush
 
 @Suite("Collecting an origin") struct OriginCollectionTests {
-    private func publishMany(_ count: Int, in place: PublishingPlace) throws {
+    /// An origin that offers so many versions.
+    private func offering(
+        _ count: Int, _ kind: OriginPlace = .directory
+    ) throws -> PublishingPlace {
+        let place = try PublishingPlace(kind)
         for number in 10..<(10 + count) {
             try place.store.add("\(number)", ["shared": "same", "own": "content \(number)"])
             try place.publish("\(number)")
         }
+        return place
     }
 
     @discardableResult
@@ -21,8 +26,7 @@ import BucketTestSupport
         "keeps the newest releases, and deletes what only older ones had, unless it only plans",
         arguments: places)
     func keepsNewest(_ kind: OriginPlace) throws {
-        let place = try PublishingPlace(kind)
-        try publishMany(5, in: place)
+        let place = try offering(5, kind)
         let before = try place.published()
         let planned = try place.publisher().collect(
             OriginRetention(releaseCount: 2, graceSeconds: 0), isDryRun: true)
@@ -42,8 +46,7 @@ import BucketTestSupport
 
     @Test
     func `waits before it deletes what a client with an older pointer may still download`() throws {
-        let place = try PublishingPlace()
-        try publishMany(3, in: place)
+        let place = try offering(3)
         try expect(collect(1, grace: 3600, in: place).trimmedCount, equals: 2)
         place.clock.advance(3599)
         for _ in 0..<4 { try expect(collect(1, grace: 3600, in: place).fileCount, equals: 0) }
@@ -59,8 +62,7 @@ import BucketTestSupport
         "gives devices the whole grace, and no more, when a clock that was wrong is right again",
         arguments: [400_000_000, -1_700_000_000, 90_000, -90_000] as [Int64])
     func wrongClock(_ offset: Int64) throws {
-        let place = try PublishingPlace()
-        try publishMany(3, in: place)
+        let place = try offering(3)
         place.clock.advance(offset)
         try expect(collect(1, grace: 3600, in: place).trimmedCount, equals: 2)
         place.clock.advance(-offset + 60)
@@ -73,8 +75,7 @@ import BucketTestSupport
 
     @Test("gives the whole grace where one clock was ahead, and that of a pruner far behind")
     func wrongClocks() throws {
-        let place = try PublishingPlace()
-        try publishMany(1, in: place)
+        let place = try offering(1)
         place.clock.advance(300)
         try place.publish("1")
         place.clock.advance(-299)
@@ -95,8 +96,7 @@ import BucketTestSupport
     }
 
     @Test func `counts the grace by a clock that stays behind what was published`() throws {
-        let place = try PublishingPlace()
-        try publishMany(3, in: place)
+        let place = try offering(3)
         place.clock.advance(-1_000_000)
         try expect(collect(1, grace: 3600, in: place).trimmedCount, equals: 2)
         place.clock.advance(3600)
@@ -104,8 +104,7 @@ import BucketTestSupport
     }
 
     @Test func `begins the time anew for a version that was offered again in between`() throws {
-        let place = try PublishingPlace()
-        try publishMany(2, in: place)
+        let place = try offering(2)
         try expect(collect(1, grace: 3600, in: place).trimmedCount, equals: 1)
         place.clock.advance(3000)
         try place.publish("10")
@@ -118,8 +117,7 @@ import BucketTestSupport
         "keeps what any channel offers, and older releases that some devices still come to",
         arguments: places)
     func channels(_ kind: OriginPlace) throws {
-        let place = try PublishingPlace(kind)
-        try publishMany(1, in: place)
+        let place = try offering(1, kind)
         try place.publish("10", to: "beta")
         try place.publish("1")
         let offer = ReleaseOffer(requirements: [Requirement(kind: "minimumAppVersion", value: "3")])
@@ -134,15 +132,14 @@ import BucketTestSupport
         "deletes nothing while a manifest that is to be kept is gone or damaged",
         arguments: places)
     func damaged(_ kind: OriginPlace) throws {
-        let place = try PublishingPlace(kind)
-        try publishMany(3, in: place)
+        let place = try offering(3, kind)
         let newest = try require(place.pointer()).releases[0]
         let key = OriginLayout.path(.manifest, try require(newest.version).manifest)
         let bytes = try place.bytes(key)
         for damage in [nil, [1]] as [[UInt8]?] {
             try place.set(key, damage)
             let before = try place.published()
-            expect(code { try collect(1, grace: 0, in: place) }, equals: .damagedOrigin)
+            expectRefusal(.damagedOrigin) { try collect(1, grace: 0, in: place) }
             try expect(place.published(), equals: before)
             try place.set(key, bytes)
         }
@@ -153,9 +150,9 @@ import BucketTestSupport
     @Test(arguments: places)
     func `is refused where there is no origin`(_ kind: OriginPlace) throws {
         let place = try PublishingPlace(kind)
-        expect(code { try collect(1, grace: 0, in: place) }, equals: .noOrigin)
+        expectRefusal(.noOrigin) { try collect(1, grace: 0, in: place) }
         try place.set("index.html", Array("a site".utf8))
-        expect(code { try collect(1, grace: 0, in: place) }, equals: .noOrigin)
+        expectRefusal(.noOrigin) { try collect(1, grace: 0, in: place) }
         try expect(place.files().keys.sorted(), equals: ["index.html"])
     }
 }
@@ -199,10 +196,10 @@ import BucketTestSupport
     func `is refused where it is not offered`(_ kind: OriginPlace) throws {
         let place = try published(kind)
         let publisher = place.publisher()
-        expect(code { try publisher.withdraw(VersionName("3")) }, equals: .notOffered)
+        expectRefusal(.notOffered) { try publisher.withdraw(VersionName("3")) }
         let beta = try ChannelName("beta")
-        expect(code { try publisher.withdraw(VersionName("1"), from: beta) }, equals: .notOffered)
+        expectRefusal(.notOffered) { try publisher.withdraw(VersionName("1"), from: beta) }
         let nowhere = place.withOrigin("nowhere").publisher()
-        expect(code { try nowhere.withdraw(VersionName("1")) }, equals: .noOrigin)
+        expectRefusal(.noOrigin) { try nowhere.withdraw(VersionName("1")) }
     }
 }

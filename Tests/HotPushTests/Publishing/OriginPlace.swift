@@ -6,7 +6,6 @@ import Synchronization
 /// Where the origin of a test is: what is promised of origins holds in each.
 enum OriginPlace: String, CaseIterable, Sendable, CustomTestStringConvertible {
     case directory
-    /// A model in memory.
     case bucket
     /// On the server that the environment names.
     case real
@@ -60,7 +59,6 @@ final class EndingSteps: Sendable {
         (self.count, fate, fault) = (count, .dropped, .fail(EIO, at: count + 1))
     }
 
-    /// Counts the calls of a disk from here on.
     func begin() { disk.arm(fault) }
 
     func schedule(_ request: ModelRequest) -> RequestFate {
@@ -69,7 +67,6 @@ final class EndingSteps: Sendable {
         return fate
     }
 
-    /// Whether the writer has gone so far.
     var wereReached: Bool { disk.hasFired || isReached.load(ordering: .relaxed) }
 }
 

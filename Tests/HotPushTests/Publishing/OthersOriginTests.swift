@@ -12,7 +12,6 @@ import StorageTestSupport
 
     init() throws { place = try PublishingPlace() }
 
-    /// Makes a directory of the owner's.
     private func theirs(_ path: String) {
         mkdir(path, 0o755)
         chown(path, Self.owner, Self.owner)

@@ -86,18 +86,16 @@ import StorageTestSupport
             }
             let verifying = place.publisher { $0.verifiesObjects = version == "1" }
             try verifying.publish(version, of: place.versions)
-            _ = try DirectoryAudit(
-                place.origin, OriginAuditOptions(), waiting: .seconds(1),
-                repairingFrom: OriginMender([place.versions]), notice: { _ in }
-            ).run()
+            _ = try place.directoryFindings(repairingFrom: OriginMender([place.versions]))
             let open = try names().filter { try Damage.mode(place.origin + "/" + $0) & 0o002 != 0 }
             expect(open, equals: [])
         }
     }
 
     @Test func `is opened by publish --verify, where an older castree has written it`() throws {
-        try place.publisher(packs: .before).publish("1", of: place.versions)
-        try place.publisher(packs: .before).publish("2", of: place.versions)
+        for version in ["1", "2"] {
+            try place.publisher(packs: .before).publish(version, of: place.versions)
+        }
         try close(names())
         try expect(closed().count > 8)
         let notices = Notices()
@@ -114,10 +112,8 @@ import StorageTestSupport
             try place.publisher(packs: .before).publish(version, of: place.versions)
         }
         func findings(repairing: Bool = false) throws -> [OriginFinding] {
-            try DirectoryAudit(
-                place.origin, OriginAuditOptions(), waiting: .seconds(1),
-                repairingFrom: repairing ? OriginMender([place.versions]) : nil, notice: { _ in }
-            ).run().findings
+            try place.directoryFindings(
+                repairingFrom: repairing ? OriginMender([place.versions]) : nil)
         }
         try expect(findings(), equals: [])
         let paths = try names()
@@ -150,11 +146,7 @@ import StorageTestSupport
             // It comes after the objects.
             if operation.path.hasSuffix("/channels") { try? Damage.setMode(shard, 0o755) }
         }
-        let found = try DirectoryAudit(
-            place.origin, OriginAuditOptions(), waiting: .seconds(1), fileSystem: disk,
-            notice: { _ in }
-        ).run().findings
-        expect(found, equals: [])
+        try expect(place.directoryFindings(on: disk), equals: [])
         expect(!FileManager.default.fileExists(atPath: work))
     }
 }

@@ -12,7 +12,6 @@ import StorageTestSupport
         /// The releases that a reader may find when it failed half-way, and must find when it is done.
         var before: String? = "r1"
         var after: String? = "r2"
-        /// What makes the place ready.
         var prepare: @Sendable (PackingFixture) throws -> Void = { _ in }
         var run: @Sendable (PackingFixture, Publisher) throws -> Void = {
             try $1.publish("r2", of: $0.place.versions)
@@ -48,19 +47,14 @@ import StorageTestSupport
     /// A template for the origins: r1 is published with its packs.
     let fixture: PackingFixture
 
-    init() throws {
-        fixture = try PackingFixture(2, scale: 10)
-        try fixture.publish("r1")
-    }
+    init() throws { fixture = try PackingFixture(2, scale: 10, publishing: "r1") }
 
     private func makePlace(for verb: Verb) throws -> PackingFixture {
-        let place = PackingFixture(fixture, origin: "origin-\(UUID().uuidString)")
-        try FileManager.default.copyItem(atPath: fixture.place.origin, toPath: place.place.origin)
+        let place = try PackingFixture(copying: fixture, to: "origin-\(UUID().uuidString)")
         try verb.prepare(place)
         return place
     }
 
-    /// - Returns: whether the fault was reached.
     private func survive(_ verb: Verb, _ fault: FaultyFileSystem.Fault) throws -> Bool {
         let place = try makePlace(for: verb)
         defer { Damage.remove(place.place.origin) }

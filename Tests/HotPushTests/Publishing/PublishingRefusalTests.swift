@@ -5,7 +5,7 @@ import StorageTestSupport
     @Test(arguments: places)
     func `a version that is not there`(_ kind: OriginPlace) throws {
         let place = try PublishingPlace(kind)
-        expect(code { try place.publish("9") }, equals: .noVersion)
+        expectRefusal(.noVersion) { try place.publish("9") }
     }
 
     @Test(arguments: places)
@@ -17,9 +17,7 @@ import StorageTestSupport
             entries: [.init(path: path, address: address(of: "not here"), byteCount: 8)])
         try place.versions.register(manifest)
         expectRefusal(.incompleteVersion, saying: "lacks 1 object (") { try place.publish("3") }
-        expect(
-            code { try place.publisher().plan("3", of: place.versions) }, equals: .incompleteVersion
-        )
+        expectRefusal(.incompleteVersion) { try place.publisher().plan("3", of: place.versions) }
         try expect(place.published().isEmpty)
     }
 
@@ -38,7 +36,7 @@ import StorageTestSupport
         try Data(full.utf8).write(to: URL(filePath: path))
         try place.forgetLog()
         try expect(DirectoryOrigin(place.origin).pointer(.stable) != nil)
-        expect(code { try place.publish("2") }, equals: .tooLarge)
+        expectRefusal(.tooLarge) { try place.publish("2") }
         try expect(String(contentsOfFile: path, encoding: .utf8), equals: full)
         // What makes it smaller can be done.
         _ = try place.publisher().withdraw(VersionName("1"))
@@ -91,8 +89,8 @@ import StorageTestSupport
         let edited = text.replacing("\"index.html\"", with: "\"index.htm\"")
         try require(edited != text)
         try Damage.overwrite(path, with: Array(edited.utf8))
-        expect(code { try place.publisher().plan("1", of: place.versions) }, equals: .badManifest)
-        expect(code { try place.publish("1") }, equals: .badManifest)
+        expectRefusal(.badManifest) { try place.publisher().plan("1", of: place.versions) }
+        expectRefusal(.badManifest) { try place.publish("1") }
         try expect(place.published().isEmpty)
         try place.publish("2")
         try expect(place.read()?.version, equals: "2")
@@ -108,7 +106,7 @@ import StorageTestSupport
         // Another object may share the directory.
         try? files.removeItem(at: shard)
         try files.createSymbolicLink(atPath: shard.path, withDestinationPath: outside)
-        expect(code { try place.publish("2") }, equals: .io)
+        expectRefusal(.io) { try place.publish("2") }
         expect(Damage.names(outside).isEmpty)
         try expect(place.published()["channels/stable.json"], equals: before)
     }
@@ -118,8 +116,7 @@ import StorageTestSupport
         let place = try PublishingPlace(kind)
         try place.publish("1", to: "beta")
         let other = try TemporaryStore(adding: "1", ["index.html": "other"])
-        expect(
-            code { try place.publisher().publish("1", of: other.versions) }, equals: .versionExists)
+        expectRefusal(.versionExists) { try place.publisher().publish("1", of: other.versions) }
         let same = try TemporaryStore(adding: "1", PublishingPlace.first)
         expect(code { try place.publisher().publish("1", of: same.versions) } == nil)
     }
@@ -127,15 +124,15 @@ import StorageTestSupport
     @Test func `a store, a directory with objects of somebody else's, a file`() throws {
         let place = try PublishingPlace()
         let store = Publisher(place.store.path)
-        expect(code { try store.publish("1", of: place.versions) }, equals: .insideStore)
-        expect(code { try store.plan("1", of: place.versions) }, equals: .insideStore)
+        expectRefusal(.insideStore) { try store.publish("1", of: place.versions) }
+        expectRefusal(.insideStore) { try store.plan("1", of: place.versions) }
         expect(!Damage.names(place.store.path).contains { $0.hasPrefix(".publish") })
         try writeTree(place.origin, ["objects/mine": "mine"])
-        expect(code { try place.publish("1") }, equals: .badOrigin)
+        expectRefusal(.badOrigin) { try place.publish("1") }
         expect(Damage.names(place.origin), equals: ["objects", "objects/mine"])
         let file = place.store.directory.appending("file")
         try Damage.overwriteOrCreate(file, with: [])
-        expect(code { try Publisher(file).publish("1", of: place.versions) }, equals: .io)
+        expectRefusal(.io) { try Publisher(file).publish("1", of: place.versions) }
     }
 
     @Test(
@@ -178,16 +175,11 @@ import StorageTestSupport
             { _ = try $0.publisher().collect() },
             { place in
                 let mender = OriginMender([place.versions])
-                guard kind == .directory else {
-                    _ = try OriginAudit(
-                        place.storage(), OriginAuditOptions(), repairingFrom: mender
-                    ).run()
-                    return
+                if kind == .directory {
+                    _ = try place.directoryFindings(repairingFrom: mender)
+                } else {
+                    _ = try OriginAudit(place.storage(), repairingFrom: mender).run()
                 }
-                _ = try DirectoryAudit(
-                    place.origin, OriginAuditOptions(), waiting: .seconds(1),
-                    repairingFrom: mender, notice: { _ in }
-                ).run()
             },
         ]
         let copies = ["origin.json": "castreeOrigin", "channels/stable.json": "castreeChannel"]
@@ -227,7 +219,7 @@ import StorageTestSupport
     func `to go on when it is asked to stop; the next one goes on`(_ kind: OriginPlace) throws {
         let place = try PublishingPlace(kind, offering: "1")
         let stopped = place.publisher { $0.isInterrupted = { true } }
-        expect(code { try stopped.publish("2", of: place.versions) }, equals: .interrupted)
+        expectRefusal(.interrupted) { try stopped.publish("2", of: place.versions) }
         try expect(place.read()?.version, equals: "1")
         try place.publish("2")
         try expect(place.read()?.files, equals: PublishingPlace.second)

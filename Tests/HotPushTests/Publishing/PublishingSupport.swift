@@ -2,7 +2,6 @@ import BucketTestSupport
 
 @testable import HotPush
 
-/// A store with releases, and a place to publish them to.
 struct PublishingPlace {
     let store: TemporaryStore
     private(set) var kind: OriginPlace
@@ -30,7 +29,6 @@ struct PublishingPlace {
     var origin: String { store.directory.appending(originName) }
     /// What messages call it.
     var name: String { kind == .directory ? origin : "s3://model/\(originName)" }
-    /// The bucket in memory.
     var model: ModelStore { buckets.model(originName) }
     /// A clock that stands still until it is moved.
     var clock: ServerClock { buckets.clock }
@@ -91,7 +89,6 @@ struct PublishingPlace {
             storage, options: options, now: { clock.now }, pause: { _ in clock.advance(1) })
     }
 
-    /// A publisher that ends after some steps.
     func publisher(
         ending steps: EndingSteps, _ change: (inout PublisherOptions) -> Void = { _ in }
     ) -> Publisher {
@@ -115,7 +112,6 @@ struct PublishingPlace {
         }
     }
 
-    /// The versions that a channel offers, the newest first.
     func offered(_ channel: String = "stable") throws -> [String?] {
         try require(pointer(channel)).releases.map { $0.version?.name.description }
     }
@@ -165,7 +161,6 @@ struct PublishingPlace {
         return files
     }
 
-    /// Makes the origin what it was.
     func restore(_ files: [String: [UInt8]]) throws {
         if kind == .directory {
             Damage.remove(origin)
@@ -175,7 +170,6 @@ struct PublishingPlace {
         for (key, bytes) in files { try set(key, bytes) }
     }
 
-    /// The bytes of a file; `nil` if it is not there.
     func bytes(_ key: String) throws -> [UInt8]? {
         switch kind {
         case .directory: return try? Damage.contents("\(origin)/\(key)")
@@ -205,6 +199,40 @@ struct PublishingPlace {
         }
     }
 
+    func directoryFindings(
+        _ options: OriginAuditOptions = OriginAuditOptions(),
+        on disk: any FileSystem = POSIXFileSystem(), repairingFrom mender: OriginMender? = nil
+    ) throws -> [OriginFinding] {
+        try DirectoryAudit(
+            origin, options, waiting: .seconds(1), repairingFrom: mender, fileSystem: disk,
+            notice: { _ in }
+        ).run().findings
+    }
+
+    /// Copies the origin, whatever its kind, to another place.
+    @discardableResult
+    func copy(
+        to target: PublishingPlace, ending steps: EndingSteps? = nil
+    ) throws -> OriginCopy.Report {
+        let source: any ObjectStorage =
+            kind == .directory ? try OriginCopy.directory(origin) : try storage()
+        let publisher = steps.map { target.publisher(ending: $0) } ?? target.publisher()
+        return try OriginCopy(
+            publisher.engine(isCreating: true), from: source, scratch: store.directory.path
+        ).run()
+    }
+
+    /// Gives back what another origin lacks: from that store, and from this directory.
+    func mender(into versions: VersionStore) throws -> OriginMender {
+        let location = try OriginReference(parsing: origin).location
+        let pull = Pull(into: versions, over: DirectoryTransport(origin), PullingFixture.options)
+        return OriginMender([versions]) { [origin] (lost) throws(StoreError) in
+            try pull.fetch(lost, of: origin, at: location)
+        } reading: { (path, byteCountMax) throws(StoreError) in
+            try pull.file(path, byteCountMax: byteCountMax, at: location)
+        }
+    }
+
     /// Makes the origin as an older castree left it, which wrote no log.
     func forgetLog() throws { try Damage.forgetLog(of: origin) }
 
@@ -214,6 +242,15 @@ struct PublishingPlace {
 
     func objectKey(_ text: String) throws -> String {
         OriginLayout.path(.object, try address(of: text))
+    }
+}
+
+extension OriginAuditOptions {
+    /// Those of a check that waits for nobody.
+    static func hasty(isDeep: Bool = false) -> OriginAuditOptions {
+        var options = OriginAuditOptions()
+        (options.check.isDeep, options.pause) = (isDeep, { _ in })
+        return options
     }
 }
 

@@ -192,7 +192,7 @@ import BucketTestSupport
         let plan = try place.publish("1")
         let path = place.origin + "/" + OriginLayout.path(.manifest, plan.version.manifest)
         try Damage.flip(path, at: 40)
-        expect(code { try place.read() }, equals: .damagedOrigin)
+        expectRefusal(.damagedOrigin) { try place.read() }
         try expect(place.publish("1").writesManifest)
         try expect(place.read()?.files, equals: PublishingPlace.first)
     }

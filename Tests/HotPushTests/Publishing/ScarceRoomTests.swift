@@ -70,12 +70,8 @@ import StorageTestSupport
         for moment in [PackOptions.Moment.never, .before] {
             var (hasKept, hasDropped) = (false, false)
             for kibibytes in stride(from: 1_024, through: 2_560, by: 128) {
-                let place = PackingFixture(fixture, origin: "\(moment)-\(kibibytes)")
-                let bare = PackingFixture(fixture, origin: "bare-\(moment)-\(kibibytes)")
-                for copy in [place, bare] {
-                    try FileManager.default.copyItem(
-                        atPath: fixture.place.origin, toPath: copy.place.origin)
-                }
+                let place = try PackingFixture(copying: fixture, to: "\(moment)-\(kibibytes)")
+                let bare = try PackingFixture(copying: fixture, to: "bare-\(moment)-\(kibibytes)")
                 Damage.remove(bare.place.origin + "/.publish/frames")
                 let byteCount = taken + Int64(kibibytes) << 10
                 let isRoom = try publish("r2", .never, in: bare, of: byteCount) != nil

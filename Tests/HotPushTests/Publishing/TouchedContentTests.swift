@@ -79,9 +79,6 @@ import StorageTestSupport
     @Test(arguments: touches)
     func `comes again from a server that says only that it has not changed`(_ touch: Touch) throws {
         let fixture = try PullingFixture()
-        var options = PullingFixture.options
-        options.format = "8fit"
-        options.destination = .kept
         for commit in ["1", "2"] {
             fixture.origin.replaceAll([
                 "/manifest.json": Content(
@@ -89,7 +86,7 @@ import StorageTestSupport
                     type: "application/json"),
                 "/a": Content("first").tagged("\"a1\""), "/new\(commit)": Content("new"),
             ])
-            try fixture.run(options, parallel: 1)
+            try fixture.run(parallel: 1) { ($0.format, $0.destination) = ("8fit", .kept) }
             if commit == "1" {
                 try touch.happen(Self.path(of: address(of: "first"), in: fixture.device.versions))
             }

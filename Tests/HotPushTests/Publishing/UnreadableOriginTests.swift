@@ -21,66 +21,53 @@ import Synchronization
     }
 
     private let people: SignedPlace
-    private let copy: String
     private let whole: [String: [UInt8]]
     private let disk = BadDisk()
 
     /// Two releases with packs, and a version of the trust.
     init() throws {
         people = try SignedPlace()
-        let place = people.place
+        let (place, sealing) = (people.place, try people.sealing(people.alice))
         for version in ["1", "2"] {
-            try place.publisher(packs: .before) { [people] in
-                $0.sealing.signers = (try? [KeyFileSigner(file: people.alice)]) ?? []
-            }.publish(version, of: place.versions)
+            try place.publisher(packs: .before) { $0.sealing = sealing }
+                .publish(version, of: place.versions)
         }
         try people.publisher(people.sealing(people.alice, people.bob)).rotate(
             TrustRotation(adding: [people.key(people.bob)]))
-        copy = place.store.directory.appending("copy")
-        try FileManager.default.copyItem(atPath: place.origin, toPath: copy)
+        try FileManager.default.copyItem(
+            atPath: place.origin, toPath: place.withOrigin("copy").origin)
         whole = try place.published()
     }
 
-    private func audit(repairing: Bool = false) throws -> OriginAuditReport {
-        var options = OriginAuditOptions()
-        options.check.isDeep = true
-        options.pause = { _ in }
+    private func findings(repairing: Bool = false) throws -> [OriginFinding] {
         let aside = try TemporaryStore()
-        let location = OriginLocation.directory(copy)
-        let pull = Pull(into: aside.versions, over: DirectoryTransport(copy))
-        let mender = OriginMender([aside.versions]) { [copy] (lost) throws(StoreError) in
-            try pull.fetch(lost, of: copy, at: location)
-        } reading: { (path, byteCountMax) throws(StoreError) in
-            try pull.file(path, byteCountMax: byteCountMax, at: location)
-        }
-        return try DirectoryAudit(
-            people.place.origin, options, waiting: .seconds(1),
-            repairingFrom: repairing ? mender : nil, fileSystem: disk, notice: { _ in }
-        ).run()
+        let mender = try people.place.withOrigin("copy").mender(into: aside.versions)
+        return try people.place.directoryFindings(
+            .hasty(isDeep: true), on: disk, repairingFrom: repairing ? mender : nil)
     }
 
     @Test func `is a finding, whichever it is, and another origin gives it back`() throws {
-        try expect(audit().findings, equals: [])
+        try expect(findings(), equals: [])
         let kinds = Set(whole.keys.map { $0.split(separator: "/")[0] })
         expect(kinds.count == 9, "\(kinds)")
         // Of an empty file nothing is read.
         for path in whole.keys.sorted() where whole[path]?.isEmpty == false {
             try spoil(path)
-            let found = try audit().findings
+            let found = try findings()
             expect(!found.isEmpty && found.allSatisfy { $0.path == path }, "\(path) \(found)")
             let isLog = path.hasPrefix("log/")
             if path != OriginLayout.channelList {
                 expect(found.contains { $0.message.contains("Input/output error") }, "\(found)")
                 expect(!found.contains { $0.message.contains("castree fsck") }, "\(found)")
             }
-            let mended = try audit(repairing: true).findings
+            let mended = try findings(repairing: true)
             expect(mended.allSatisfy { $0.path == path && $0.isRepaired == !isLog }, "\(mended)")
             // An entry that cannot be read is not one that is gone: nothing is taken back because of it.
             try expect(people.place.published(), equals: whole, "\(path)")
-            try expect(audit().findings.isEmpty == !isLog, "\(path)")
+            try expect(findings().isEmpty == !isLog, "\(path)")
             disk.bad.withLock { $0 = [] }
         }
-        try expect(audit().findings, equals: [])
+        try expect(findings(), equals: [])
     }
 
     @Test func `is written again by publish --verify, if it is content`() throws {
@@ -93,7 +80,7 @@ import Synchronization
                 }.publish(version, of: people.place.versions)
             }
             try expect(people.place.bytes(path), equals: whole[path])
-            try expect(audit().findings, equals: [], "\(path)")
+            try expect(findings(), equals: [], "\(path)")
         }
     }
 

@@ -1,7 +1,5 @@
-import CASStore
-import Expectations
 import Storage
-import VersionTree
+import StorageTestSupport
 
 @testable import HotPush
 
@@ -33,12 +31,9 @@ import VersionTree
         _ = try storage.put(path, body, .object)
         offered.target = .version(version)
         let files = ReleaseFiles(try require(LiveRelease(offered)), storage, nil)
-        let error = #expect(throws: StoreError.self) {
-            _ = try files.contents() + files.packed() + files.told()
-        }
-        let message = error?.message ?? ""
-        expect(message.contains("version 1 is offered in \(place.origin)"), "\(message)")
-        expect(message.contains(path), "\(message)")
-        expect(message.contains("castree withdraw 1 \(place.origin)"), "\(message)")
+        expectRefusal(
+            saying: "version 1 is offered in \(place.origin)", path,
+            "castree withdraw 1 \(place.origin)"
+        ) { try files.contents() + files.packed() + files.told() }
     }
 }

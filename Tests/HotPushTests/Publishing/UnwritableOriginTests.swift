@@ -38,10 +38,7 @@ import StorageTestSupport
             [copy] (lost) throws(StoreError) in
             try pull.fetch(lost, of: copy.origin, at: location)
         }
-        return try DirectoryAudit(
-            place.origin, OriginAuditOptions(), waiting: .seconds(1), repairingFrom: mender,
-            fileSystem: disk, notice: { _ in }
-        ).run().findings
+        return try place.directoryFindings(on: disk, repairingFrom: mender)
     }
 
     @Test func `stays in a repair, its finding says why, and the rest is repaired`() throws {

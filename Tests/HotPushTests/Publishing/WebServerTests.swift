@@ -47,7 +47,6 @@ struct WebServerTests {
 }
 
 extension Nginx {
-    /// What curl gets.
     fileprivate func fetch(
         _ path: String, fields: [String] = []
     ) throws -> (head: String, body: [UInt8]) {

@@ -12,20 +12,14 @@ import StrictJSON
         return fixture
     }
 
-    private func choosing(_ release: String) -> PullOptions {
-        var options = PullingFixture.options
-        options.release = release
-        return options
-    }
-
     @Test func `leaves no trace in what the device remembers of the channel`() throws {
         let fixture = try fixture()
-        try fixture.run(choosing("1"))
+        try fixture.run { $0.release = "1" }
         expect(!Damage.names(fixture.device.path).contains("channels.json"))
         // The channel's own is taken as before.
         try expect(fixture.run().version, equals: "2")
         expect(Damage.names(fixture.device.path).contains("channels.json"))
-        try expect(fixture.run(choosing("1")).isUnchanged)
+        try expect(fixture.run { $0.release = "1" }.isUnchanged)
     }
 
     @Test func `still has to be for this device, unless forced`() throws {
@@ -34,17 +28,16 @@ import StrictJSON
             requirements: [Requirement(kind: Requirement.compatibility, value: "ios-3")])
         try fixture.place.publisher().publish("1", of: fixture.place.versions, as: offer)
         try fixture.serve()
-        var options = choosing("1")
-        try expect(fixture.pull(options).run(fixture.origin.url) == nil)
-        options.isForced = true
-        try expect(fixture.run(options).version, equals: "1")
+        let choosing = PullingFixture.options.with { $0.release = "1" }
+        try expect(fixture.pull(choosing).run(fixture.origin.url) == nil)
+        try expect(fixture.run(choosing.with { $0.isForced = true }).version, equals: "1")
     }
 
     @Test func `stands only in a channel of castree's own origins`() throws {
         let fixture = try PullingFixture()
-        expect(code { try fixture.run(choosing("1")) }, equals: .notFound)
-        var options = choosing("1")
-        options.format = "meteor"
-        expect(code { try fixture.run(options) }, equals: .unsupported)
+        expectRefusal(.notFound) { try fixture.run { $0.release = "1" } }
+        expectRefusal(.unsupported) {
+            try fixture.run { ($0.release, $0.format) = ("1", "meteor") }
+        }
     }
 }

@@ -75,7 +75,7 @@ import StorageTestSupport
         origin.play([.cut(after: 100_000), fault], on: Self.path)
         // An answer that was not asked to be encoded is refused, as for files.
         if case .gzip = fault {
-            expect(code { try fetch() }, equals: .network)
+            expectRefusal(.network) { try fetch() }
         } else {
             expectWhole(try fetch())
         }
@@ -133,17 +133,17 @@ import StorageTestSupport
         origin.forgetRequests()
         origin.play([.raw(head), .raw(head), .gzip], on: Self.path)
         origin.always(.raw(head), on: Self.path)
-        expect(code { try fetch { $0.failureCountMax = 6 } }, equals: .network)
+        expectRefusal(.network) { try fetch { $0.failureCountMax = 6 } }
         expect(origin.requests.count, equals: 6)
     }
 
     @Test func `is given up when nothing new comes, and when there is too much of it`() throws {
-        expect(code { try fetch(limit: 299_999) }, equals: .tooLarge)
+        expectRefusal(.tooLarge) { try fetch(limit: 299_999) }
         origin.play([.cut(after: 200_000)], on: Self.path)
-        expect(code { try fetch(limit: 299_999) }, equals: .tooLarge)
+        expectRefusal(.tooLarge) { try fetch(limit: 299_999) }
         origin.forgetRequests()
         origin.always(.hangUp(), on: Self.path)
-        expect(code { try fetch() }, equals: .network)
+        expectRefusal(.network) { try fetch() }
         expect(origin.requests.count, equals: PullingFixture.options.retries.failureCountMax)
     }
 
@@ -163,16 +163,13 @@ import StorageTestSupport
         let names = try fixture.place.published().keys.filter { $0.hasPrefix(folder + "/") }
         let path = "/" + (try require(names.first))
         for count in [0, 1, 100] {
-            let device = try TemporaryStore()
+            let another = fixture.with(try TemporaryStore())
             fixture.origin.forgetRequests()
             fixture.origin.play([.cut(after: count)], on: path)
-            let pull = Pull(
-                into: device.versions, over: try PullingFixture.transport(),
-                PullingFixture.options)
-            try expect(pull.run(fixture.origin.url)?.version, equals: "2")
+            try expect(another.run().version, equals: "2")
             let ranges = fixture.origin.requests(for: path).map { $0["range"] }
             expect(ranges, equals: [nil, count > 0 ? "bytes=\(count)-" : nil])
-            try expect(readTree(device.path + "/versions/2"), equals: PublishingPlace.second)
+            try another.expectSecond()
         }
     }
 

@@ -23,11 +23,8 @@ import StorageTestSupport
         fixture.origin.forgetRequests()
     }
 
-    private var options: PullOptions {
-        var options = PullingFixture.options
-        options.format = "8fit"
-        options.destination = .kept
-        return options
+    private let options = PullingFixture.options.with {
+        ($0.format, $0.destination) = ("8fit", .kept)
     }
 
     @discardableResult
@@ -155,7 +152,7 @@ import StorageTestSupport
         offer("1", ["a": tagged("one", "\"a\""), "b": tagged(long, "\"b\"")])
         fixture.origin.play([.cut(after: 100_000)], on: "/b")
         fixture.origin.always(.hangUp(), on: "/b")
-        expect(code { try self.run() }, equals: .network)
+        expectRefusal(.network) { try self.run() }
         fixture.origin.always(nil, on: "/b")
         try run()
         try expect(fixture.tree("1"), equals: ["a": "one", "b": long])

@@ -17,8 +17,7 @@ import StorageTestSupport
 
     private func asked(_ set: (inout PullOptions) -> Void = { _ in }) throws -> [String] {
         fixture.origin.forgetRequests()
-        var options = PullingFixture.options
-        set(&options)
+        let options = PullingFixture.options.with(set)
         let pull = try fixture.pull(options, parallel: 1)
         if options.isDryRun {
             _ = try pull.ask(fixture.origin.url)
@@ -45,7 +44,7 @@ import StorageTestSupport
         try expect(asked { $0.isForced = true }.first, equals: pointer)
         expect(code { _ = try asked { $0.channel = "beta" } } == nil)
         expect(fixture.origin.requests.first?.path, equals: "/channels/beta.json")
-        expect(code { _ = try asked { $0.format = "castree" } }, equals: .notFound)
+        expectRefusal(.notFound) { try asked { $0.format = "castree" } }
         // The origin becomes castree's own.
         try fixture.publish("1")
         try expect(asked().prefix(2), equals: [eightFit, pointer])
@@ -56,12 +55,12 @@ import StorageTestSupport
         offer("c1")
         _ = try asked()
         fixture.origin.always(.status(503), on: eightFit)
-        expect(code { _ = try asked() }, equals: .network)
+        expectRefusal(.network) { try asked() }
         fixture.origin.always(nil, on: eightFit)
         try expect(asked(), equals: [eightFit])
         fixture.origin.put(Content("{\"commit\":", type: "application/json"), at: eightFit)
-        expect(code { _ = try asked() }, equals: .badRelease)
-        expect(code { _ = try asked() }, equals: .badRelease)
+        expectRefusal(.badRelease) { try asked() }
+        expectRefusal(.badRelease) { try asked() }
         expect(fixture.origin.requests.first?.path, equals: pointer)
     }
 
@@ -86,11 +85,8 @@ import StorageTestSupport
     private func message(_ origin: String, _ set: (inout PullOptions) -> Void = { _ in }) throws
         -> String
     {
-        let fixture = try PullingFixture()
-        var options = PullingFixture.options
-        set(&options)
-        let error = expectRefusal(.notFound) { try fixture.pull(options).ask(origin) }
-        return error?.message ?? ""
+        let pull = try PullingFixture().pull(PullingFixture.options.with(set))
+        return expectRefusal(.notFound) { try pull.ask(origin) }?.message ?? ""
     }
 
     @Test func `says whether the place is wrong or the channel`() throws {
@@ -102,10 +98,7 @@ import StorageTestSupport
                 message(directory + "/no") { $0.format = format }
                     .contains("there is no directory \(directory)/no; check the path"))
             for origin in [directory, url] {
-                let text = try message(origin) {
-                    $0.format = format
-                    $0.channel = "beta"
-                }
+                let text = try message(origin) { ($0.format, $0.channel) = (format, "beta") }
                 expect(text, equals: "the origin \(origin) has no channel \"beta\"; it has stable")
             }
             let nothing = try message(empty.path) { $0.format = format }

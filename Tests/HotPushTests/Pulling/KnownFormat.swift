@@ -55,10 +55,7 @@ extension PullingFixture {
     /// What was asked for since something was offered, but for the version.
     var asked: [String] { origin.requests.map(\.path).filter { $0 != "/version.txt" } }
 
-    /// Pulls in such a format.
     func run(_ format: KnownFormat, parallel: Int = 4) throws -> PullReport {
-        var options = Self.options
-        options.reader = format
-        return try run(options, parallel: parallel)
+        try run(parallel: parallel) { $0.reader = format }
     }
 }

@@ -22,11 +22,9 @@ import StorageTestSupport
         }
         fixture.offer("2", ["/app.js": Content("run(1)")])
         let wrong = try labelled("app.js", address: "run(1)", label(algorithm, "run(2)"))
-        let error = try #require(throws: StoreError.self) { try run(wrong) }
         let isKnown = isHere || algorithm == .sha256
-        expect(error.code, equals: (isKnown ? .badRelease : .mismatch), "\(error)")
+        expectRefusal(isKnown ? .badRelease : .mismatch, saying: "app.js") { try run(wrong) }
         expect(fixture.asked.isEmpty, equals: isKnown)
-        expect(error.message.contains("app.js"))
         fixture.offer("2", ["/app.js": Content("run(1)")])
         _ = try run(labelled("app.js", address: "run(1)", label(algorithm, "run(1)")))
         expect(fixture.asked, equals: (isHere ? [] : ["/app.js"]))
@@ -39,8 +37,7 @@ import StorageTestSupport
             try labelled("a", address: "run(1)", label(.md5, "run(1)")),
             try labelled("b", address: "run(1)", label(.sha1, "run(2)")),
         ]
-        let error = try #require(throws: StoreError.self) { try run(files[0], files[1]) }
-        expect(error.code, equals: .mismatch)
+        expectRefusal(.mismatch) { try run(files[0], files[1]) }
         _ = try run(files[0], labelled("b", address: "run(1)", label(.sha1, "run(1)")))
         try expect(fixture.tree("1"), equals: ["a": "run(1)", "b": "run(1)"])
     }
@@ -53,10 +50,9 @@ import StorageTestSupport
             try labelled("a", address: "run(1)", label(.md5, "run(1)")),
             try labelled("b", address: "run(1)", label(.md5, "run(2)")),
         ]
-        let error = try #require(throws: StoreError.self) { try run(files[0], files[1]) }
-        expect(error.code == .badRelease && fixture.asked.isEmpty)
+        expectRefusal(.badRelease) { try run(files[0], files[1]) }
         let both = try labelled("c", label(.md5, "run(1)"), label(.md5, "run(2)"))
-        #expect(throws: StoreError.self) { try run(both) }
+        expectRefusal { try run(both) }
         expect(fixture.asked.isEmpty)
     }
 
@@ -80,10 +76,10 @@ import StorageTestSupport
         fixture.offer("1", ["/app.js": Content("run(1)")])
         _ = try run(labelled("app.js", label(.sha512, "run(1)")))
         fixture.offer("2", ["/app.js": Content("run(1)")])
-        let error = try #require(throws: StoreError.self) {
+        expectRefusal(.mismatch) {
             try run(labelled("app.js", label(.sha512, "run(1)"), label(.sha1, "run(2)")))
         }
-        expect(error.code == .mismatch && fixture.asked.contains("/app.js"))
+        expect(fixture.asked.contains("/app.js"))
     }
 
     @Test func `finds content that is here, whatever its manifest says of it`() throws {

@@ -8,7 +8,6 @@ func label(_ algorithm: DigestAlgorithm, _ content: String) throws -> Label {
     return try require(Label(algorithm, bytes: digester.finish { Array($0) }))
 }
 
-/// A file whose content is named by these.
 func labelled(
     _ path: String, address content: String? = nil, _ labels: Label...
 ) throws -> ReleaseFile {

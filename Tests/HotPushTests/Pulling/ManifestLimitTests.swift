@@ -56,10 +56,9 @@ import StorageTestSupport
         let text = one.document(101, "")
         // It ends right behind: what comes later was not looked at.
         let cut = String(text.dropLast(2)) + "?"
-        let error = #expect(throws: StoreError.self) { try read(one, cut) }
-        let message = try require(error?.message)
-        expect(message.contains("more than 100 entries"), "\(message)")
-        expect(message.contains("--max-entries allows more"), "\(message)")
+        expectRefusal(saying: "more than 100 entries", "--max-entries allows more") {
+            try read(one, cut)
+        }
     }
 
     @Test(
@@ -74,8 +73,7 @@ import StorageTestSupport
         if !(one.format is MeteorFormat) { texts.append(routes) }
         if one.format is CastreeFormat { texts.append(short) }
         for more in texts {
-            let error = #expect(throws: StoreError.self) { try read(one, one.document(1, more)) }
-            let message = error?.message ?? ""
+            let message = expectRefusal { try read(one, one.document(1, more)) }?.message ?? ""
             expect(
                 message.contains("of memory") || message.contains("than may be kept"),
                 "\(message)")
@@ -113,9 +111,7 @@ import StorageTestSupport
             let planned = code { try publisher.plan("1", of: fixture.place.versions) }
             let published = code { try publisher.publish("1", of: fixture.place.versions) }
             expect(planned, equals: published)
-            var pulling = PullingFixture.options
-            pulling.entryCountMax = limit
-            let pulled = code { try fixture.pull(pulling).run(fixture.origin.url) }
+            let pulled = code { try fixture.run { $0.entryCountMax = limit } }
             expect((published == nil) == (pulled == nil), "\(limit)")
             if let published { expect(published, equals: .tooLarge) } else { taken.append(limit) }
         }
@@ -141,12 +137,9 @@ import StorageTestSupport
         guard case .version(var version) = pointer.releases[0].target else { return }
         version.manifestByteCount = 1 << 30
         pointer.releases[0].target = .version(version)
-        fixture.origin.put(Content(pointer.serialized(), type: "application/json"), at: "/" + path)
+        fixture.put(pointer.serialized(), at: "/" + path)
         fixture.origin.forgetRequests()
-        let pull = try fixture.pull()
-        expectRefusal(.tooLarge, saying: "--max-entries allows more") {
-            try pull.run(fixture.origin.url)
-        }
+        expectRefusal(.tooLarge, saying: "--max-entries allows more") { try fixture.run() }
         expect(fixture.origin.requests.map(\.path), equals: ["/" + path])
     }
 
@@ -156,11 +149,9 @@ import StorageTestSupport
     func packed(_ path: String) throws {
         let fixture = try PullingFixture()
         let text = #"{"manifest":[],"x":""# + String(repeating: "y", count: 3 << 20) + "\"}"
-        fixture.origin.put(Content(text, type: "application/json"), at: path)
+        fixture.put(Array(text.utf8), at: path)
         fixture.origin.always(.gzip, on: path)
-        var options = PullingFixture.options
-        options.entryCountMax = 1000
-        expectRefusal(.tooLarge) { try fixture.pull(options).run(fixture.origin.url) }
+        expectRefusal(.tooLarge) { try fixture.run { $0.entryCountMax = 1000 } }
         try expect(fixture.device.reopened().versions().isEmpty)
     }
 }

@@ -11,9 +11,7 @@ struct NameOnceTakenTests {
     init() throws {
         fixture = try PullingFixture(offering: "1")
         thief = try PublishingPlace()
-        var options = PullingFixture.options
-        options.destination = .current
-        try fixture.run(options)
+        try fixture.run { $0.destination = .current }
         let versions = fixture.device.versions
         try versions.confirm("1", token: versions.boot().token)
     }
@@ -35,15 +33,13 @@ struct NameOnceTakenTests {
         thief.clock.advance(10)
         try thief.publish(name)
         try fixture.serve(thief)
-        var options = PullingFixture.options
-        if standing == .kept { options.destination = .kept }
         if standing == .part {
             let path = try fixture.path(of: require(Self.evil["large"]))
             fixture.origin.play([.cut(after: 50_000), .status(404)], on: path)
-            expect(code { try fixture.run(options, parallel: 1) }, equals: .notFound)
+            expectRefusal(.notFound) { try fixture.run(parallel: 1) }
             return nil
         }
-        try fixture.run(options)
+        try fixture.run { if standing == .kept { $0.destination = .kept } }
         switch standing {
         case .kept, .waits, .part, .otherCase: break
         case .current: _ = try versions.boot()
@@ -61,7 +57,6 @@ struct NameOnceTakenTests {
         return nil
     }
 
-    /// The attack is over: the publisher offers its own content under the name.
     private func offer() throws {
         try fixture.place.store.add("v2", PublishingPlace.second)
         fixture.place.clock.advance(20)
@@ -91,9 +86,9 @@ struct NameOnceTakenTests {
         try offer()
         let path = try fixture.path(of: require(PublishingPlace.second["large"]))
         fixture.origin.play([.cut(after: 300_000), .status(404)], on: path)
-        expect(code { try fixture.run(parallel: 1) }, equals: .notFound)
+        expectRefusal(.notFound) { try fixture.run(parallel: 1) }
         fixture.origin.forgetRequests()
-        _ = try await fixture.manager().update()
+        _ = try await fixture.process { $0.policy = .nextStart }.update()
         try expect(fixture.device.reopened().lifecycle().pending, equals: "v2+pulled.1")
         expect(fixture.origin.requests(for: path).map { $0["range"] != nil }, equals: [true])
         try fixture.expectClean()
@@ -112,8 +107,6 @@ struct NameOnceTakenTests {
     }
 
     @Test func `stays taken by what came from elsewhere`() throws {
-        var beta = PullingFixture.options
-        beta.channel = "beta"
         for isAdded in [true, false] {
             let fixture = try PullingFixture()
             if isAdded {
@@ -122,14 +115,12 @@ struct NameOnceTakenTests {
                 try thief.store.add("v2", Self.evil)
                 try thief.publish("v2", to: "beta")
                 try fixture.serve(thief)
-                try fixture.run(beta)
+                try fixture.run { $0.channel = "beta" }
             }
             try fixture.place.store.add("v2", PublishingPlace.second)
             try fixture.publish("v2")
-            expect(code { try fixture.run() }, equals: .versionExists)
-            var named = PullingFixture.options
-            named.version = "mine"
-            try expect(fixture.run(named).version, equals: "mine")
+            expectRefusal(.versionExists) { try fixture.run() }
+            try expect(fixture.run { $0.version = "mine" }.version, equals: "mine")
         }
     }
 }

@@ -3,7 +3,6 @@ import StorageTestSupport
 @testable import HotPush
 @testable import VersionTree
 
-/// Objects are fetched from an origin by their addresses alone, and only what is right is taken.
 @Suite struct ObjectFetchTests {
     private func lost(_ texts: [String]) throws -> [Reference] {
         try texts.map { Reference(address: try address(of: $0), byteCount: Int64($0.utf8.count)) }
@@ -21,8 +20,7 @@ import StorageTestSupport
             fixture.place.origin + "/" + OriginLayout.path(.object, wanted[0].address), at: 2)
         try Damage.truncate(
             fixture.place.origin + "/" + OriginLayout.path(.object, wanted[2].address), to: 99)
-        var options = PullingFixture.options
-        options.retries.failureCountMax = 2
+        let options = PullingFixture.options.with { $0.retries.failureCountMax = 2 }
         let store = try fixture.device.reopened()
         let pull = Pull(into: store, over: DirectoryTransport("/nowhere"), options)
         let came = try pull.fetch(wanted, from: .directory(fixture.place.origin))
@@ -57,35 +55,24 @@ import StorageTestSupport
             let pull = try fixture.pull()
             // A directory is refused before anything is wanted of it.
             guard !isDirectory else {
-                return [error { try pull.repairSource(origin, at: location) }]
+                return [refusal { try pull.repairSource(origin, at: location) }]
             }
             let source = try pull.repairSource(origin, at: location)
             return [
-                error { try source.objects(wanted) }, error { try source.manifests(manifests) },
+                refusal { try source.objects(wanted) }, refusal { try source.manifests(manifests) },
             ]
         }
-        let asked = error { try fixture.pull().ask(origin) }
+        let asked = refusal { try fixture.pull().ask(origin) }
         for found in try failures() {
             expect(found?.code, equals: .noOrigin)
             if !isDirectory { expect(found?.message, equals: asked?.message) }
         }
         guard !isDirectory else { return }
         // An origin that offers nothing yet, and one of another kind that cannot help, are there.
-        fixture.origin.put(
-            Content(Array("{\"castreeOrigin\":1}".utf8), type: "application/json"),
-            at: "/origin.json")
+        fixture.put(Array("{\"castreeOrigin\":1}".utf8), at: "/origin.json")
         try expect(failures().allSatisfy { $0 == nil })
         fixture.origin.replaceAll(
             ["/__cordova/manifest.json": Content(Array("{}".utf8), type: "application/json")])
         try expect(failures().allSatisfy { $0 == nil })
-    }
-
-    private func error<R>(_ body: () throws -> R) -> StoreError? {
-        do {
-            _ = try body()
-            return nil
-        } catch {
-            return error as? StoreError
-        }
     }
 }

@@ -25,8 +25,7 @@ import StorageTestSupport
         let fixture = try PullingFixture(offering: "1")
         let names = (1..<count).map { "\"c\($0)\"" } + ["\"stable\""]
         let list = "{\"channels\":[\(names.joined(separator: ","))]}"
-        fixture.origin.put(
-            Content(Array(list.utf8), type: "application/json"), at: "/channels.json")
+        fixture.put(Array(list.utf8), at: "/channels.json")
         let isTaken = count == 1_000
         expect(code { try channels(fixture.origin.url) }, equals: isTaken ? nil : .tooLarge)
         expect(fixture.origin.requests.count, equals: isTaken ? 1 + count : 1)
@@ -52,21 +51,19 @@ import StorageTestSupport
         let fixture = try PullingFixture()
         try fixture.place.publish("1")
         let access = OriginAccess(over: try PullingFixture.transport())
-        let error = #expect(throws: StoreError.self) {
+        let path = "\(fixture.place.origin)/channels/stable.json"
+        let error = expectRefusal(saying: "\(path) has more") {
             try access.document(
                 "channels/stable.json", at: .directory(fixture.place.origin + end), byteCountMax: 1)
         }
-        let message = error?.message ?? ""
-        expect(message.contains("\(fixture.place.origin)/channels/stable.json has more"))
-        expect(!message.contains("file:"))
+        expect(error?.message.contains("file:"), equals: false)
     }
 
     @Test func `are none where nothing was published`() throws {
         let fixture = try PullingFixture()
-        expect(code { try channels(fixture.origin.url) }, equals: .notFound)
-        expect(code { try channels(fixture.place.origin) }, equals: .noOrigin)
-        fixture.origin.put(
-            Content(Array("[]".utf8), type: "application/json"), at: "/channels.json")
-        expect(code { try channels(fixture.origin.url) }, equals: .badOrigin)
+        expectRefusal(.notFound) { try channels(fixture.origin.url) }
+        expectRefusal(.noOrigin) { try channels(fixture.place.origin) }
+        fixture.put(Array("[]".utf8), at: "/channels.json")
+        expectRefusal(.badOrigin) { try channels(fixture.origin.url) }
     }
 }

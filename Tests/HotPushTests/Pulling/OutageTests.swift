@@ -17,7 +17,6 @@ private final class AbsentServer: Transport, Sendable {
         (self.answeredCount, self.restCount) = (answeredCount, restCount)
     }
 
-    /// How many requests reached nobody.
     var refusedCount: Int { state.withLock { $0.refused } }
 
     func run(_ client: some TransferClient) throws(StoreError) {
@@ -86,9 +85,7 @@ private func serving(_ place: PublishingPlace) throws -> [String: [UInt8]] {
     }
 
     private func options(retryCount: Int) -> PullOptions {
-        var options = PullingFixture.options
-        options.retries.failureCountMax = retryCount + 1
-        return options
+        PullingFixture.options.with { $0.retries.failureCountMax = retryCount + 1 }
     }
 
     @Test func `is waited for by all files together, with objects and with packs`() throws {
@@ -117,7 +114,7 @@ private func serving(_ place: PublishingPlace) throws -> [String: [UInt8]] {
             let device = try TemporaryStore()
             let server = try AbsentServer(place, answeredCount: 5, restCount: .max)
             let pull = Pull(into: device.versions, over: server, options(retryCount: retryCount))
-            expect(code { try pull.run("http://origin") }, equals: .network)
+            expectRefusal(.network) { try pull.run("http://origin") }
             expect(server.refusedCount, equals: retryCount + 1)
             // What came before is kept.
             let rest = Pull(

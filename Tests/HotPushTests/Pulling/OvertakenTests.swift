@@ -5,7 +5,6 @@ import Synchronization
 
 /// A publisher offers the next release and prunes the one that a device has just been told of.
 @Suite("A pull that a prune overtakes") struct OvertakenTests {
-    /// What is gone when it is asked for.
     enum Gone: String, CaseIterable, Sendable { case manifest, objects, delivery, pack }
 
     /// Publishes the next release, deletes all that only the one before it needs, and serves the rest.
@@ -74,11 +73,7 @@ import Synchronization
     }
 
     /// Options with which what was offered is looked at again, however soon.
-    private static var looking: PullOptions {
-        var options = PullingFixture.options
-        options.offerLifetime = .zero
-        return options
-    }
+    private static let looking = PullingFixture.options.with { $0.offerLifetime = .zero }
 
     /// Publishes 2, and changes what is offered just before the answer to a request that fails once before.
     private func changing(
@@ -102,11 +97,18 @@ import Synchronization
         }
     }
 
-    @Test(arguments: Gone.allCases)
-    func `takes nothing that is withdrawn while any part of it is fetched`(asked: Gone) throws {
+    @Test(arguments: Gone.allCases, [false, true])
+    func `takes nothing that is withdrawn while any part of it is fetched`(
+        asked: Gone, isInApp: Bool
+    ) async throws {
         let fixture = try PullingFixture()
         try changing(asked, fixture) { _ = try $0.publisher().withdraw(VersionName("2")) }
-        try expect(fixture.pull(Self.looking).run(fixture.origin.url) == nil)
+        if isInApp {
+            let outcome = try? await fixture.process(pulling: Self.looking).update()
+            if case .ready = outcome { Issue.record("it is ready") }
+        } else {
+            try expect(fixture.pull(Self.looking).run(fixture.origin.url) == nil)
+        }
         let lifecycle = try fixture.device.reopened().lifecycle()
         expect(lifecycle.pending == nil && lifecycle.current == nil)
     }
@@ -138,18 +140,6 @@ import Synchronization
         }
     }
 
-    @Test(
-        "that an app makes by itself leaves what is withdrawn meanwhile", arguments: Gone.allCases)
-    func inApp(asked: Gone) async throws {
-        let fixture = try PullingFixture()
-        try changing(asked, fixture) { _ = try $0.publisher().withdraw(VersionName("2")) }
-        let manager = try UpdateManager.pulling(
-            from: fixture.origin.url, into: fixture.device, UpdateOptions(), Self.looking)
-        let outcome = try? await manager.update()
-        if case .ready = outcome { Issue.record("it is ready") }
-        try expect(fixture.device.reopened().lifecycle().pending == nil)
-    }
-
     @Test func `ends where releases are overtaken for ever`() throws {
         let fixture = try PullingFixture(offering: "2")
         let place = fixture.place
@@ -166,7 +156,7 @@ import Synchronization
                 }
             } catch { Issue.record("\(error)") }
         }
-        expect(code { _ = try fixture.pull().run(fixture.origin.url) }, equals: .notFound)
+        expectRefusal(.notFound) { try fixture.pull().run(fixture.origin.url) }
         expect(fixture.origin.requests(for: pointer).count <= 5)
     }
 }

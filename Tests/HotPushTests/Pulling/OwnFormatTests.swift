@@ -32,9 +32,7 @@ private struct ListFormat: ReleaseFormat {
             "/files.txt": Content("7\nindex.html\njs/app.js\n", type: "text/plain"),
             "/app/index.html": Content("<h1>seven</h1>"), "/app/js/app.js": Content("run(7)"),
         ])
-        var options = PullingFixture.options
-        options.reader = ListFormat()
-        let report = try fixture.run(options)
+        let report = try fixture.run { $0.reader = ListFormat() }
         expect(report.version == "7" && report.figures.files == 2)
         try expect(
             fixture.tree("7"), equals: ["index.html": "<h1>seven</h1>", "js/app.js": "run(7)"])

@@ -5,15 +5,6 @@ import StorageTestSupport
 /// What becomes of an origin's answers, as the documents say.
 @Suite("A pull does what the origin and the caller say", .timeLimit(.minutes(60)))
 struct PullAnswerTests {
-    private func error(_ body: () throws -> Void) -> StoreError? {
-        do {
-            try body()
-            return nil
-        } catch {
-            return error as? StoreError
-        }
-    }
-
     // MARK: A server in trouble
 
     @Test(
@@ -22,13 +13,9 @@ struct PullAnswerTests {
     func documentTrouble(_ status: Int, _ format: String) throws {
         let place = try MeteorPlace()
         place.origin.always(.status(status), on: "/__cordova/manifest.json")
-        var options = MeteorPlace.options
-        options.format = format == "auto" ? nil : format
-        let failure = error { try place.pull(options) }
-        expect(failure?.code, equals: .network)
-        expect(failure?.message.contains("\(status)"), equals: true)
-        expect(
-            failure?.message.contains("\(place.origin.url)/__cordova/manifest.json"), equals: true)
+        let options = MeteorPlace.options.with { $0.format = format == "auto" ? nil : format }
+        let url = "\(place.origin.url)/__cordova/manifest.json"
+        expectRefusal(.network, saying: "\(status)", url) { try place.pull(options) }
     }
 
     @Test(arguments: [500, 503])
@@ -40,13 +27,9 @@ struct PullAnswerTests {
         try place.serve(release)
         let path = "/__cordova/" + MeteorFailure.template
         place.origin.always(.status(status), on: path)
-        let failure = error { try place.pull() }
-        expect(failure?.code, equals: .network)
-        expect(
-            failure?.message.hasPrefix(
-                "Non-success status code \(status) for asset: /\(MeteorFailure.template)"),
-            equals: true)
-        expect(failure?.message.contains(place.origin.url + path), equals: true)
+        let failure = expectRefusal(.network, saying: place.origin.url + path) { try place.pull() }
+        let words = "Non-success status code \(status) for asset: /\(MeteorFailure.template)"
+        expect(failure?.message.hasPrefix(words), equals: true)
     }
 
     @Test func `a manifest that castree's origin cannot give now is not absent`() throws {
@@ -54,29 +37,19 @@ struct PullAnswerTests {
         let manifests = try fixture.place.published().keys.filter { $0.hasPrefix("manifests/") }
         let path = "/" + (try require(manifests.first))
         fixture.origin.always(.status(503), on: path)
-        let failure = error { try fixture.run() }
-        expect(failure?.code, equals: .network)
-        expect(failure?.message.contains("503"), equals: true)
+        expectRefusal(.network, saying: "503") { try fixture.run() }
         fixture.origin.always(.status(404), on: path)
-        expect(error { try fixture.run() }?.code, equals: .notFound)
+        expectRefusal(.notFound) { try fixture.run() }
     }
 
     // MARK: Back to what was shipped
 
-    private func embed(_ fixture: PullingFixture) throws {
-        let directory = fixture.device.directory.appending("shipped")
-        try writeTree(directory, ["index.html": "shipped"])
-        try fixture.device.reopened().adopt(
-            EmbeddedVersion(directory: directory, version: "shipped"))
-    }
-
     @Test func `an app that is sent back to what it was shipped with is told so`() throws {
         let fixture = try PullingFixture()
-        try embed(fixture)
+        try fixture.device.versions.adopt(
+            AdoptingTests.ship("shipped", in: fixture.device, ["index.html": "shipped"]))
         try fixture.publish("2")
-        var options = PullingFixture.options
-        options.destination = .current
-        try fixture.run(options)
+        try fixture.run { $0.destination = .current }
         _ = try fixture.place.publisher().withdraw(VersionName("2"), toEmbedded: true)
         try fixture.serve()
         let report = try fixture.run()
@@ -104,9 +77,8 @@ struct PullAnswerTests {
         let file = try require(release.files.last)
         place.origin.put(Content("secret").tagged("\"\(try release.label(file))\""), at: path)
         place.origin.always(status == 0 ? .wrongBytes : .status(status), on: path)
-        var options = MeteorPlace.options
-        options.journal = Journal(try place.device.reopened())
-        expect(error { try place.pull(options) } != nil)
+        let journal = Journal(try place.device.reopened())
+        expectRefusal { try place.pull(MeteorPlace.options.with { $0.journal = journal }) }
         let entries = try Journal(place.device.versions).entries()
         let reason = try require(Self.reason(in: entries))
         for part in ["private", "photo", "of me", "me.jpg", "/__cordova"] {
@@ -123,10 +95,8 @@ struct PullAnswerTests {
         let path = try fixture.path(of: "secret")
         for fault in [Fault.status(404), .wrongBytes, .hangUp(), .announce(more: 7)] {
             fixture.origin.always(fault, on: path)
-            var options = PullingFixture.options
             let journal = Journal(try fixture.device.reopened())
-            options.journal = journal
-            expect(error { try fixture.run(options) } != nil)
+            expectRefusal { try fixture.run { $0.journal = journal } }
             let reason = try require(Self.reason(in: journal.entries()))
             for part in ["private", "photo", "of me", "me.jpg"] {
                 expect(!reason.contains(part), "\(reason)")

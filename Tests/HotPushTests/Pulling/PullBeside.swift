@@ -22,8 +22,7 @@ final class PullBeside: Sendable {
                 disk.on(.after, .lock, path: "/.fetch-", occurrence: 2) { self.waits.signal() }
                 let versions = try VersionStore.open(
                     path, options: StoreOptions(isDurable: false), fileSystem: disk)
-                var options = PullingFixture.options
-                options.destination = .kept
+                let options = PullingFixture.options.with { $0.destination = .kept }
                 _ = try Pull(into: versions, over: PullingFixture.transport(), options).run(url)
             }
             failure.withLock { $0 = found }

@@ -11,10 +11,7 @@ struct PullComplaintTests {
         let fixture = try PullingFixture(pulled: "2")
         let path = try fixture.device.objectPath(of: PullFaultTests.large)
         // Through its links as well: a tree that still had the bytes would give them back.
-        try Damage.setMode(path, 0o644)
-        let file = try require(FileHandle(forWritingAtPath: path))
-        try file.truncate(atOffset: 1000)
-        try file.close()
+        try Damage.truncate(path, to: 1000)
         if isMissing { Damage.remove(path) }
         let versions = try fixture.device.reopened()
         _ = try versions.check(CheckOptions(isDeep: true), repairing: true)
@@ -22,8 +19,7 @@ struct PullComplaintTests {
         try expect(versions.versions().map(\.state), equals: [.incomplete])
         fixture.origin.forgetRequests()
         try expect(fixture.run().figures.files, equals: 1)
-        let objects = fixture.origin.requests.map(\.path).filter { $0.hasPrefix("/objects/") }
-        expect(objects, equals: [try fixture.path(of: PullFaultTests.large)])
+        try expect(fixture.askedObjects, equals: [fixture.path(of: PullFaultTests.large)])
         try fixture.expectSecond()
     }
 
@@ -38,9 +34,9 @@ struct PullComplaintTests {
         }
         fixture.origin.forgetRequests()
         try fixture.run()
-        let objects = fixture.origin.requests.map(\.path).filter { $0.hasPrefix("/objects/") }
-        try expect(Set(objects), equals: [fixture.path(of: "run(9)"), fixture.path(of: "more()")])
-        expect(objects.count, equals: 2)
+        try expect(
+            fixture.askedObjects.sorted(),
+            equals: [fixture.path(of: "run(9)"), fixture.path(of: "more()")].sorted())
     }
 
     @Test(
@@ -80,7 +76,7 @@ struct PullComplaintTests {
         try expect(versions.boot().version, equals: "2")
         _ = try versions.rollback(reason: "white page")
         _ = try versions.retire("2")
-        expect(code { try fixture.run() }, equals: .bannedVersion)
+        expectRefusal(.bannedVersion) { try fixture.run() }
         let mended = try PublishingPlace()
         mended.clock.advance(1000)
         _ = try mended.versions.retire("2")
@@ -88,12 +84,7 @@ struct PullComplaintTests {
         files["js/app.js"] = "mended()"
         try mended.store.add("2", files)
         try mended.publish("2")
-        var contents: [String: Content] = [:]
-        for (path, bytes) in try mended.published() {
-            let type = path.hasSuffix(".json") ? "application/json" : "text/plain"
-            contents["/" + path] = Content(bytes, type: type)
-        }
-        fixture.origin.replaceAll(contents)
+        try fixture.serve(mended)
         try expect(fixture.run().version, equals: "2")
         try expect(fixture.device.reopened().boot().version, equals: "2")
         try expect(fixture.tree("2"), equals: files)

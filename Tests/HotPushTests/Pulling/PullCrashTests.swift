@@ -24,8 +24,7 @@ import StorageTestSupport
 
     @discardableResult
     private func pull(_ versions: VersionStore, _ origin: String) throws -> PullReport? {
-        var options = PullingFixture.options
-        options.destination = .current
+        let options = PullingFixture.options.with { $0.destination = .current }
         return try Pull(into: versions, over: try CurlTransport(), options).run(origin)
     }
 
@@ -42,7 +41,7 @@ import StorageTestSupport
         let failure = code { try pull(versions, newer.origin) }
         let hasFired = disk.hasFired
         let comment: Comment =
-            "\(fault) at \(disk.firedAt?.description ?? "the end"): \(String(describing: failure))"
+            "\(newer.origin): \(fault) at \(disk.firedAt?.description ?? "the end"): \(failure.map { "\($0)" } ?? "")"
         disk.disarm()
         let again = try VersionStore.open(path, options: Self.storeOptions)
         let shown = try again.lifecycle().current
@@ -63,33 +62,26 @@ import StorageTestSupport
         return hasFired
     }
 
-    private func count(
-        from start: Int, byPacks: Bool, _ fault: (Int) -> FaultyFileSystem.Fault,
-        _ enumeration: String = #function
-    ) throws -> Int {
-        try TestShare(oneIn: 20, of: "\(enumeration) \(byPacks)").count {
-            try survive(fault(start + $0), byPacks ? packed : newer)
+    /// What happens, at how many points at least, and the fault at each of them.
+    private static let troubles: [(String, Int, @Sendable (Int) -> FaultyFileSystem.Fault)] = [
+        ("it was killed at any call", 50, { .stop(after: $0) }),
+        ("any call failed once", 50, { .fail(EIO, at: $0 + 1) }),
+        (
+            "the disk was full for a moment", 5,
+            { .fail(ENOSPC, at: $0 + 1, of: FaultyFileSystem.Verb.allocating) }
+        ),
+        ("a torn write", 2, { .tear(ENOSPC, at: $0 + 1) }),
+    ]
+
+    @Test("is repeated to its end after", arguments: troubles)
+    func repeated(
+        after trouble: String, least: Int, _ fault: @Sendable (Int) -> FaultyFileSystem.Fault
+    ) throws {
+        for newer in [newer, packed] {
+            let count = try TestShare(oneIn: 20, of: "\(trouble) \(newer.origin)").count {
+                try survive(fault($0), newer)
+            }
+            expect(count > least, "\(newer.origin)")
         }
-    }
-
-    @Test(arguments: [false, true])
-    func `is repeated to its end after it was killed at any call`(byPacks: Bool) throws {
-        try expect(count(from: 0, byPacks: byPacks) { .stop(after: $0) } > 50)
-    }
-
-    @Test(arguments: [false, true])
-    func `is repeated to its end after any call failed once`(byPacks: Bool) throws {
-        try expect(count(from: 1, byPacks: byPacks) { .fail(EIO, at: $0) } > 50)
-    }
-
-    @Test(arguments: [false, true])
-    func `is repeated to its end after the disk was full for a moment`(byPacks: Bool) throws {
-        let verbs = FaultyFileSystem.Verb.allocating
-        try expect(count(from: 1, byPacks: byPacks) { .fail(ENOSPC, at: $0, of: verbs) } > 5)
-    }
-
-    @Test(arguments: [false, true])
-    func `is repeated to its end after a torn write`(byPacks: Bool) throws {
-        try expect(count(from: 1, byPacks: byPacks) { .tear(ENOSPC, at: $0) } > 2)
     }
 }

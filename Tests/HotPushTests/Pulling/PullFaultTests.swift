@@ -33,15 +33,13 @@ import StorageTestSupport
         let count = Self.byteCount * tenth / 10
         fixture.origin.play([.cut(after: count)], on: path)
         fixture.origin.play([.status(404)], on: path)
-        expect(code { try fixture.run(parallel: 1) }, equals: .notFound)
+        expectRefusal(.notFound) { try fixture.run(parallel: 1) }
         try expect(fixture.device.reopened().versions().map(\.state), equals: [.incomplete])
         try expect(fixture.device.reopened().lifecycle().pending == nil)
         fixture.origin.forgetRequests()
         let report = try fixture.run()
         expect(report.figures.resumedBytes, equals: Int64(count))
-        expect(
-            fixture.origin.requests.filter { $0.path.hasPrefix("/objects/") }.map(\.path),
-            equals: [path])
+        expect(fixture.askedObjects, equals: [path])
         expect(fixture.origin.requests(for: path).first?["range"], equals: "bytes=\(count)-")
         expect(report.figures.bytes, equals: Int64(Self.byteCount - count))
         try fixture.expectSecond()
@@ -53,7 +51,7 @@ import StorageTestSupport
     func useless(_ fault: Fault) throws {
         let (fixture, path) = try fixture()
         fixture.origin.play([.cut(after: 300_000), .status(404)], on: path)
-        expect(code { try fixture.run(parallel: 1) }, equals: .notFound)
+        expectRefusal(.notFound) { try fixture.run(parallel: 1) }
         fixture.origin.play([fault], on: path)
         let report = try fixture.run()
         expect(report.figures.resumedBytes, equals: 0)
@@ -101,7 +99,7 @@ import StorageTestSupport
         let versions = try fixture.device.reopened()
         try expect(versions.versions().map(\.state), equals: [.incomplete])
         try expect(versions.lifecycle().pending == nil)
-        expect(code { try versions.activate("2") }, equals: .incompleteVersion)
+        expectRefusal(.incompleteVersion) { try versions.activate("2") }
         fixture.origin.always(nil, on: path)
         try fixture.run()
         try fixture.expectSecond()
@@ -120,13 +118,13 @@ import StorageTestSupport
                 try? origin.reopen()
             }
         }
-        var options = PullingFixture.options
-        options.retries.failureCountMax = 1000
-        options.retries.pullFailureCountMax = 100_000
-        options.retries.delayMax = .milliseconds(50)
         origin.play([.hangUp()], on: path)
-        let pull = try fixture.pull(options)
-        try expect(pull.run(origin.url)?.version, equals: "2")
+        let report = try fixture.run {
+            $0.retries.failureCountMax = 1000
+            $0.retries.pullFailureCountMax = 100_000
+            $0.retries.delayMax = .milliseconds(50)
+        }
+        expect(report.version, equals: "2")
         try expect(fixture.tree("2"), equals: PublishingPlace.second)
     }
 }

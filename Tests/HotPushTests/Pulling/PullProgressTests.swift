@@ -31,9 +31,7 @@ import Synchronization
         let fixture = try PullingFixture(offering: "2")
         fixture.origin.play(faults, on: try fixture.path(of: PullFaultTests.large))
         let told = Told()
-        var options = PullingFixture.options
-        options.progress = { told.add($0) }
-        try fixture.run(options, parallel: 1)
+        try fixture.run(parallel: 1) { $0.progress = { told.add($0) } }
         told.expectSound()
         let sizes = Set(PublishingPlace.second.values).reduce(0) { $0 + $1.utf8.count }
         expect(told.all.last?.bytesTotal, equals: Int64(sizes))
@@ -43,12 +41,10 @@ import Synchronization
         let fixture = try PullingFixture(offering: "2")
         let path = try fixture.path(of: PullFaultTests.large)
         fixture.origin.play([.cut(after: 320_000), .status(404)], on: path)
-        expect(code { try fixture.run(parallel: 1) }, equals: .notFound)
+        expectRefusal(.notFound) { try fixture.run(parallel: 1) }
         fixture.origin.play([.wrongBytes], on: path)
         let told = Told()
-        var options = PullingFixture.options
-        options.progress = { told.add($0) }
-        try fixture.run(options)
+        try fixture.run { $0.progress = { told.add($0) } }
         told.expectSound()
         expect(told.all.last?.figures.resumedBytes, equals: 0)
     }
@@ -60,9 +56,7 @@ import Synchronization
         release.rootURL = "http://127.0.0.1/"
         try place.serve(release)
         let told = Told()
-        var options = MeteorPlace.options
-        options.progress = { told.add($0) }
-        let report = try place.pull(options)
+        let report = try place.pull(MeteorPlace.options.with { $0.progress = { told.add($0) } })
         told.expectSound()
         expect(told.all.last?.bytes, equals: report.figures.bytes)
         expect(told.all.last?.figures.files, equals: report.figures.files)
@@ -77,8 +71,7 @@ import Synchronization
             place.origin.put(nil, at: "/__cordova" + (try release.mapURL(file)))
         }
         let told = Told()
-        var options = MeteorPlace.options
-        options.progress = { told.add($0) }
+        let options = MeteorPlace.options.with { $0.progress = { told.add($0) } }
         try expect(place.pull(options).skipped.count, equals: 4)
         told.expectSound()
     }

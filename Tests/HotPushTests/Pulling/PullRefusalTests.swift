@@ -11,9 +11,8 @@ import Synchronization
         let promised = try require(pointer.releases.first?.version?.content.description)
         let text = String(decoding: bytes, as: UTF8.self).replacingOccurrences(
             of: promised, with: String(repeating: "5", count: 64))
-        fixture.origin.put(
-            Content(Array(text.utf8), type: "application/json"), at: "/channels/stable.json")
-        expect(code { try fixture.run() }, equals: .damagedOrigin)
+        fixture.put(Array(text.utf8), at: "/channels/stable.json")
+        expectRefusal(.damagedOrigin) { try fixture.run() }
         try expect(fixture.device.reopened().versions().isEmpty)
     }
 
@@ -32,16 +31,14 @@ import Synchronization
         }
         var known = try KnownContent(
             store.versions, for: [file], digests, from: .web("https://o.example"), family: "own")
-        expect(code { _ = try known.address(of: file) }, equals: .interrupted)
+        expectRefusal(.interrupted) { try known.address(of: file) }
         expect(asked.withLock { $0 }, equals: 2)
     }
 
     @Test func `that only plans leaves no trace in the store`() throws {
         let fixture = try PullingFixture(offering: "1")
         let before = Damage.names(fixture.device.path)
-        var options = PullingFixture.options
-        options.isDryRun = true
-        let pull = try fixture.pull(options)
+        let pull = try fixture.pull(PullingFixture.options.with { $0.isDryRun = true })
         let found = try pull.release(at: fixture.origin.url)
         try expect(pull.plan(found).contents.count, equals: PublishingPlace.first.count)
         expect(Damage.names(fixture.device.path).filter { !before.contains($0) }, equals: [])

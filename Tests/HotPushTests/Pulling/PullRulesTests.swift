@@ -10,10 +10,9 @@ import StrictJSON
     @Test func `the index page comes first, then small files before large ones`() throws {
         let fixture = try PullingFixture(offering: "2")
         try fixture.run(parallel: 1)
-        let objects = fixture.origin.requests.map(\.path).filter { $0.hasPrefix("/objects/") }
         let expected = try ["<h1>two</h1>", "run(1)", "body {}", PullFaultTests.large]
             .map { try fixture.path(of: $0) }
-        expect(objects, equals: expected)
+        expect(fixture.askedObjects, equals: expected)
     }
 
     @Test("of a Meteor release the page, its scripts and style sheets come before all else")
@@ -37,8 +36,7 @@ import StrictJSON
         let fixture = try PullingFixture(offering: "2")
         let versions = try VersionStore.open(
             fixture.device.path, options: StoreOptions(), fileSystem: FullFileSystem())
-        var options = PullingFixture.options
-        options.journal = Journal(versions)
+        let options = PullingFixture.options.with { $0.journal = Journal(versions) }
         let pull = Pull(into: versions, over: try PullingFixture.transport(), options)
         let content = Set(PublishingPlace.second.values).reduce(0) { $0 + $1.utf8.count }
         // A block for each directory of the tree.
@@ -48,18 +46,14 @@ import StrictJSON
                 return parts.indices.map { parts[...$0].joined(separator: "/") }
             })
         let sizes = content + 4096 * directories.count
-        #expect {
-            try pull.run(fixture.origin.url)
-        } throws: { error in
-            let message = (error as? StoreError)?.message ?? ""
-            return .outOfSpace ~= error && message.contains("\(sizeText(sizes)) are needed")
-                && message.contains("4.0 KiB are free")
-        }
+        expectRefusal(
+            .outOfSpace, saying: "\(sizeText(sizes)) are needed", "4.0 KiB are free"
+        ) { try pull.run(fixture.origin.url) }
         // It was the store that failed, and not the origin.
         let failed = try require(try Journal(versions).entries().last)
         expect(failed.event.failure, equals: JournalFailure(code: "outOfSpace", isOfStore: true))
         expect(failed.sentence.hasPrefix("the store failed"), "\(failed.sentence)")
-        expect(!fixture.origin.requests.contains { $0.path.hasPrefix("/objects/") })
+        expect(fixture.askedObjects, equals: [])
         try expect(fixture.device.reopened().versions().isEmpty)
     }
 
@@ -72,12 +66,8 @@ import StrictJSON
             fixture.origin.always(.redirect(to: target), on: path)
             fixture.origin.always(.redirect(to: path), on: "/elsewhere")
             fixture.origin.forgetRequests()
-            #expect {
-                try fixture.run()
-            } throws: { error in
-                // Not `.notFound`: its exit status is 1.
-                .network ~= error && (error as? StoreError)?.message.contains("circle") == true
-            }
+            // Not `.notFound`: its exit status is 1.
+            expectRefusal(.network, saying: "circle") { try fixture.run() }
             expect(fixture.origin.requests(for: path).count, equals: 1)
             try expect(fixture.device.reopened().versions().map(\.state), equals: [.incomplete])
             try expect(fixture.device.reopened().lifecycle().pending == nil)
@@ -89,9 +79,7 @@ import StrictJSON
         let fixture = try PullingFixture(offering: "2")
         let path = try fixture.path(of: PullFaultTests.large)
         fixture.origin.play([.drip(milliseconds: 20)], on: path)
-        var options = PullingFixture.options
-        options.retries.dripTime = .milliseconds(100)
-        let report = try fixture.run(options)
+        let report = try fixture.run { $0.retries.dripTime = .milliseconds(100) }
         let ranges = fixture.origin.requests(for: path).map { $0["range"] }
         expect(ranges.count == 2 && ranges[0] == nil && ranges[1] != nil)
         expect(report.version, equals: "2")

@@ -9,10 +9,10 @@ import StorageTestSupport
         try fixture.publish("2")
         fixture.origin.forgetRequests()
         let report = try fixture.run()
-        let objects = fixture.origin.requests.map(\.path).filter { $0.hasPrefix("/objects/") }
         let large = try require(PublishingPlace.second["large"])
         try expect(
-            Set(objects), equals: [fixture.path(of: "<h1>two</h1>"), fixture.path(of: large)])
+            Set(fixture.askedObjects),
+            equals: [fixture.path(of: "<h1>two</h1>"), fixture.path(of: large)])
         expect(report.reusedObjects, equals: 2)
         try fixture.expectSecond()
     }
@@ -59,8 +59,7 @@ import StorageTestSupport
         expect(plan.reusedObjects, equals: report.reusedObjects)
     }
 
-    @Test(
-        arguments: ["", "ftp://example.org/", "http://", "no such directory"])
+    @Test(arguments: ["", "ftp://example.org/", "http://", "no such directory"])
     func `says what is wrong with the URL`(_ url: String) throws {
         let fixture = try PullingFixture()
         #expect(throws: StoreError.self) { try fixture.pull().run(url) }
@@ -70,9 +69,9 @@ import StorageTestSupport
     @Test("says so when nothing at the URL describes a release; a page may be a captive portal's")
     func noRelease() throws {
         let fixture = try PullingFixture()
-        expect(code { try fixture.run() }, equals: .notFound)
+        expectRefusal(.notFound) { try fixture.run() }
         fixture.origin.always(.page)
-        expect(code { try fixture.run() }, equals: .network)
+        expectRefusal(.network) { try fixture.run() }
     }
 }
 
@@ -84,16 +83,14 @@ import StorageTestSupport
         try fixture.publish("2")
         try fixture.run()
         for (path, bytes) in older where path.hasPrefix("channels/") {
-            fixture.origin.put(Content(bytes, type: "application/json"), at: "/" + path)
+            fixture.put(bytes, at: "/" + path)
         }
         let pull = try fixture.pull()
         let reply = try pull.inquire(fixture.origin.url)
         try expect(pull.carryOut(reply) == nil)
         expect(reply.reasons.count, equals: 1)
         try expect(fixture.device.reopened().lifecycle().pending, equals: "2")
-        var options = PullingFixture.options
-        options.isForced = true
-        try expect(fixture.run(options).version, equals: "1")
+        try expect(fixture.run { $0.isForced = true }.version, equals: "1")
         try fixture.expectClean()
     }
 
@@ -101,37 +98,33 @@ import StorageTestSupport
     func `trouble at the origin is not taken for its absence`(_ status: Int) throws {
         let fixture = try PullingFixture(offering: "1")
         fixture.origin.always(.status(status))
-        expect(code { try fixture.run() }, equals: .network)
+        expectRefusal(.network) { try fixture.run() }
         expect(fixture.origin.requests.allSatisfy { $0.path == "/channels/stable.json" })
     }
 
     /// RFC 9110: 206 is for who asked for a part, 401 and 407 want credentials.
     @Test func `an answer is told from absence that is none, or asks who is there`() throws {
-        let cases: [(status: Int, wanted: StoreError.Code, says: [String])] = [
-            (401, .credentials, ["401", "CASTREE_ORIGIN_TOKEN"]),
-            (407, .credentials, ["407", "proxy"]),
-            (206, .network, ["206"]), (404, .notFound, ["publish the version again"]),
+        let cases: [(status: Int, wanted: StoreError.Code, says: String)] = [
+            (401, .credentials, "CASTREE_ORIGIN_TOKEN"), (407, .credentials, "proxy"),
+            (206, .network, "206"), (404, .notFound, "publish the version again"),
         ]
         for (status, wanted, says) in cases {
             let fixture = try PullingFixture(offering: "1")
             let pointer = try require(try DirectoryOrigin(fixture.place.origin).pointer(.stable))
             let manifest = try require(pointer.releases[0].version?.manifest)
             fixture.origin.always(.status(status), on: "/" + OriginLayout.path(.manifest, manifest))
-            let error = #expect(throws: StoreError.self) { try fixture.run() }
-            expect(error?.code, equals: wanted, "\(status): \(error?.message ?? "")")
-            for text in says {
-                expect(error?.message.contains(text) == true, "\(status): \(error?.message ?? "")")
-            }
+            let error = expectRefusal(wanted, saying: says) { try fixture.run() }
             guard wanted == .credentials else { continue }
+            expect(error?.message.contains("\(status)"), equals: true)
             fixture.origin.always(.status(status))
-            expect(code { try fixture.run() }, equals: .credentials)
+            expectRefusal(.credentials) { try fixture.run() }
             fixture.origin.always(nil)
             fixture.origin.always(nil, on: "/" + OriginLayout.path(.manifest, manifest))
             for object in try fixture.place.versions.registeredManifest(of: "1").references {
                 let path = "/" + OriginLayout.path(.object, object.address)
                 fixture.origin.always(.status(status), on: path)
             }
-            expect(code { try fixture.run() }, equals: .credentials)
+            expectRefusal(.credentials) { try fixture.run() }
         }
     }
 
@@ -162,9 +155,7 @@ import StorageTestSupport
                     .raw(head(second) + PullFaultTests.large),
                 ], on: path)
             let notices = Notices()
-            var options = PullingFixture.options
-            options.notice = notices.sink
-            try expect(fixture.run(options).version, equals: "2")
+            try expect(fixture.run { $0.notice = notices.sink }.version, equals: "2")
             let said = notices.all.filter { $0.contains("no parts") }
             expect(said.count == 1 && said[0].contains("\(sizeText(had)) were here"), "\(said)")
         }
@@ -180,7 +171,7 @@ import StorageTestSupport
                 fixture.origin.play([.raw(head + part)], on: path)
             }
         }
-        expect(code { try fixture.run() }, equals: .network)
+        expectRefusal(.network) { try fixture.run() }
         expect(fixture.origin.requests(for: path).count < 20)
     }
 }

@@ -3,19 +3,11 @@ import HotPush
 import StorageTestSupport
 import Synchronization
 
-/// What happens to a store while a pull is at work.
 @Suite("Beside a pull") struct PullTogetherTests {
-    private static var kept: PullOptions {
-        var options = PullingFixture.options
-        options.destination = .kept
-        return options
-    }
+    private static let kept = PullingFixture.options.with { $0.destination = .kept }
 
     private static func patientTransport() throws -> CurlTransport {
-        var options = TransportOptions()
-        options.proxy = ""
-        options.stallTimeout = .seconds(300)
-        return try CurlTransport(options)
+        try PullingFixture.transport(stallTimeout: .seconds(300))
     }
 
     @Test
@@ -27,18 +19,15 @@ import Synchronization
         let (path, url) = (fixture.device.path, fixture.origin.url)
         fixture.origin.before(try fixture.path(of: "<h1>two</h1>")) { _ in
             let found = code {
-                var options = Self.kept
-                options.version = "app"
-                options.channel = "beta"
+                let options = Self.kept.with { ($0.version, $0.channel) = ("app", "beta") }
                 let versions = try VersionStore.open(path, options: StoreOptions(isDurable: false))
                 _ = try Pull(into: versions, over: Self.patientTransport(), options).run(url)
             }
             answer.withLock { $0 = found }
         }
-        var options = Self.kept
-        options.version = "app"
         let pull = Pull(
-            into: try fixture.device.reopened(), over: try Self.patientTransport(), options)
+            into: try fixture.device.reopened(), over: try Self.patientTransport(),
+            Self.kept.with { $0.version = "app" })
         try expect(pull.run(url)?.version, equals: "app")
         expect(answer.withLock { $0 }, equals: .versionExists)
         try expect(fixture.tree("app"), equals: PublishingPlace.second)
@@ -60,16 +49,15 @@ import Synchronization
             // What it waits for never comes.
             if endsEarly, !isOver.exchange(true, ordering: .relaxed) { hasEnded.wait() }
         }
-        var options = Self.kept
-        options.isInterrupted = { isOver.load(ordering: .relaxed) }
         let pull = Pull(
-            into: try fixture.device.reopened(), over: try Self.patientTransport(), options)
+            into: try fixture.device.reopened(), over: try Self.patientTransport(),
+            Self.kept.with { $0.isInterrupted = { isOver.load(ordering: .relaxed) } })
         let failure = code { _ = try pull.run(fixture.origin.url) }
         hasEnded.signal()
         expect(failure, equals: (endsEarly ? .interrupted : nil))
         expect(other.end() == nil)
         try expect(fixture.tree("2"), equals: PublishingPlace.second)
-        let asked = fixture.origin.requests.map(\.path).filter { $0.hasPrefix("/objects/") }
+        let asked = fixture.askedObjects
         expect(Set(asked).count, equals: PublishingPlace.second.count)
         if !endsEarly { expect(asked.count, equals: Set(asked).count) }
         try expect(

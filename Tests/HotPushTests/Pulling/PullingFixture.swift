@@ -15,7 +15,6 @@ struct PullingFixture {
         device = try TemporaryStore()
     }
 
-    /// One whose channel offers a version.
     init(offering version: String) throws {
         try self.init()
         try publish(version)
@@ -44,18 +43,14 @@ struct PullingFixture {
 
     /// - Parameter other: who has put something else in the origin's place.
     func serve(_ other: PublishingPlace? = nil) throws {
-        var contents: [String: Content] = [:]
-        for (path, bytes) in try (other ?? place).published() {
-            let type = path.hasSuffix(".json") ? "application/json" : "application/octet-stream"
-            contents["/" + path] = Content(bytes, type: type)
-        }
-        origin.replaceAll(contents)
+        origin.serve(try (other ?? place).published())
     }
 
-    static func transport(parallel: Int = 4) throws -> CurlTransport {
+    static func transport(
+        parallel: Int = 4, stallTimeout: Duration = .seconds(1)
+    ) throws(StoreError) -> CurlTransport {
         var options = TransportOptions()
-        options.parallelCount = parallel
-        options.stallTimeout = .seconds(1)
+        (options.parallelCount, options.stallTimeout) = (parallel, stallTimeout)
         options.proxy = ""
         return try CurlTransport(options)
     }
@@ -76,11 +71,26 @@ struct PullingFixture {
         Pull(into: try device.reopened(), over: try Self.transport(parallel: parallel), options)
     }
 
-    /// The manager of an app that pulls, and shows what has come at its next start.
-    func manager(_ options: PullOptions = PullingFixture.options) throws -> UpdateManager {
-        var updating = UpdateOptions()
-        updating.policy = .nextStart
-        return try .pulling(from: origin.url, into: device, updating, options)
+    /// A manager as a process of the app makes it.
+    func process(
+        clock: ManualClock = ManualClock(), stallTimeout: Duration = .seconds(60),
+        pulling: PullOptions = PullingFixture.options,
+        _ set: (inout UpdateOptions) -> Void = { _ in }
+    ) throws -> UpdateManager {
+        var options = UpdateOptions()
+        set(&options)
+        return try .pulling(
+            from: origin.url, into: device, options, pulling, clock: clock,
+            stallTimeout: stallTimeout)
+    }
+
+    /// Brings what is offered to the device, as one process after the other does, until it is known good.
+    func bringLive(_ version: String) async throws {
+        _ = try await process().update()
+        let next = try process()
+        let boot = try require(try await next.start())
+        expect(boot.version, equals: version)
+        try await next.confirm(version, token: boot.token)
     }
 
     /// Pulls, and expects that something comes of it.
@@ -91,30 +101,54 @@ struct PullingFixture {
         try require(try pull(options, parallel: parallel).run(origin.url))
     }
 
-    /// The tree of a version on the device: path to text.
+    /// Pulls with the options of these tests, but for what `set` changes.
+    @discardableResult
+    func run(parallel: Int = 4, _ set: (inout PullOptions) -> Void) throws -> PullReport {
+        try run(Self.options.with(set), parallel: parallel)
+    }
+
+    /// What of castree's own origin was asked for, but for documents.
+    var askedObjects: [String] { origin.requests.map(\.path).filter { $0.hasPrefix("/objects/") } }
+
+    /// Puts other bytes at the origin's path of a document.
+    func put(_ document: [UInt8], at path: String) {
+        origin.put(Content(document, type: "application/json"), at: path)
+    }
+
     func tree(_ version: String) throws -> [String: String] {
         try readTree(device.path + "/versions/" + version)
     }
 
-    /// Where the content of a text is at the origin.
     func path(of text: String) throws -> String {
         "/" + OriginLayout.path(.object, try address(of: text))
     }
 
-    /// Expects that version 2 is there, whole.
     func expectSecond(sourceLocation: SourceLocation = #_sourceLocation) throws {
         #expect(try tree("2") == PublishingPlace.second, sourceLocation: sourceLocation)
         try expectClean(sourceLocation: sourceLocation)
     }
 
     func expectClean(sourceLocation: SourceLocation = #_sourceLocation) throws {
-        let findings = try device.reopened().check(CheckOptions(isDeep: true)).findings
+        try device.expectClean(sourceLocation: sourceLocation)
+    }
+}
+
+extension TemporaryStore {
+    func expectClean(sourceLocation: SourceLocation = #_sourceLocation) throws {
+        let findings = try reopened().check(CheckOptions(isDeep: true)).findings
         #expect(findings == [], sourceLocation: sourceLocation)
     }
 }
 
+extension PullOptions {
+    func with(_ set: (inout PullOptions) -> Void) -> PullOptions {
+        var options = self
+        set(&options)
+        return options
+    }
+}
+
 extension Pull {
-    /// The release that an origin offers; a test that has none ends.
     func release(at url: String) throws -> FoundRelease {
         let answer = try ask(url)
         guard case .release(let found) = answer else { return try require(nil, "\(answer)") }
@@ -132,10 +166,7 @@ extension UpdateManager {
         let versions = try device.reopened()
         let source = PullSource(url, into: versions, for: options, pulling) {
             () throws(StoreError) in
-            var options = TransportOptions()
-            options.stallTimeout = stallTimeout
-            options.proxy = ""
-            return try CurlTransport(options)
+            try PullingFixture.transport(stallTimeout: stallTimeout)
         }
         return UpdateManager(versions, source: source, options: options, clock: clock)
     }

@@ -9,9 +9,7 @@ import StorageTestSupport
     init() throws {
         fixture = try PullingFixture()
         try fixture.publish("1")
-        var options = PullingFixture.options
-        options.destination = .current
-        try fixture.run(options)
+        try fixture.run { $0.destination = .current }
         try fixture.publish("2")
     }
 
@@ -19,7 +17,6 @@ import StorageTestSupport
     enum Lie: String, CaseIterable, Sendable {
         case larger, smaller, label, field, time, name
 
-        /// The manifest with the lie in it.
         func told(in manifest: String) -> String {
             switch self {
             case .larger: manifest.replacing("\"bytes\":640000", with: "\"bytes\":640001")
@@ -68,7 +65,7 @@ import StorageTestSupport
             (OriginLayout.path(.manifest, address), wrong),
             (OriginLayout.pointer(.stable), Array(text.utf8)),
         ] {
-            fixture.origin.put(Content(bytes, type: "application/json"), at: "/" + path)
+            fixture.put(bytes, at: "/" + path)
         }
     }
 

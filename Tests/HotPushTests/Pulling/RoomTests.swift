@@ -37,10 +37,20 @@ import StorageTestSupport
         try fixture.publish(name)
         let path = try fixture.path(of: require(Self.files(name)["own"]))
         fixture.origin.play([.cut(after: 50_000), .status(404)], on: path)
-        expect(code { try fixture.run(options, parallel: 1) }, equals: .notFound)
+        expectRefusal(.notFound) { try fixture.run(options, parallel: 1) }
     }
 
-    /// What somebody needs.
+    /// Pulls onto a disk on which so much is free.
+    private func pull(
+        free: Int64, _ set: (inout PullOptions) -> Void = { _ in }
+    ) throws -> StoreError.Code? {
+        let disk = FullFileSystem(of: fixture.device.path, free: free)
+        let pull = Pull(
+            into: try fixture.device.opened(on: disk, keeping: 0),
+            over: try PullingFixture.transport(), PullingFixture.options.with(set))
+        return code { try pull.run(fixture.origin.url) }
+    }
+
     private static let needed: Set<String> = [
         "shipped", "before", "current", "protected", "pinned",
     ]
@@ -72,12 +82,7 @@ import StorageTestSupport
 
         try fixture.place.store.add("offer", Self.files("offer", 450_000))
         try fixture.publish("offer")
-        let disk = FullFileSystem(of: fixture.device.path, free: free)
-        var options = PullingFixture.options
-        options.keptGoodCount = 2
-        let small = try fixture.device.opened(on: disk, keeping: 0)
-        let pull = Pull(into: small, over: try PullingFixture.transport(), options)
-        expect(code { try pull.run(fixture.origin.url) }, equals: comes ? nil : .outOfSpace)
+        try expect(pull(free: free) { $0.keptGoodCount = 2 }, equals: comes ? nil : .outOfSpace)
 
         let left = all.subtracting(gone).union(comes ? ["offer"] : [])
         try expect(Set(versions.versions().map(\.version)), equals: left)
@@ -103,10 +108,7 @@ import StorageTestSupport
         try begin("third")
         try fixture.place.store.add("offer", Self.files("offer", 200_000))
         try fixture.publish("offer")
-        let small = try fixture.device.opened(
-            on: FullFileSystem(of: fixture.device.path, free: 170_000), keeping: 0)
-        let pull = Pull(into: small, over: try PullingFixture.transport(), PullingFixture.options)
-        expect(code { try pull.run(fixture.origin.url) }, equals: nil)
+        try expect(pull(free: 170_000), equals: nil)
         try expect(
             Set(versions.versions().map(\.version)),
             equals: ["current", "damaged", "second", "offer"])
@@ -118,16 +120,14 @@ import StorageTestSupport
         arguments: [nil, 1])
     func otherParts(keptGoodCount: Int?) throws {
         try live("current")
-        var options = PullingFixture.options
-        options.keptGoodCount = keptGoodCount
+        let options = PullingFixture.options.with { $0.keptGoodCount = keptGoodCount }
         for name in ["listed", "first", "second", "third"] {
             try begin(name, options)
             if ["listed", "second"].contains(name) { continue }
             _ = try fixture.place.publisher().withdraw(VersionName(name))
         }
         let versions = try fixture.device.reopened()
-        try expect(
-            Set(versions.versions().map(\.version)), equals: ["current", "third"])
+        try expect(Set(versions.versions().map(\.version)), equals: ["current", "third"])
         let staged = Damage.names(fixture.device.path + "/staging").filter { ObjectID($0) != nil }
         expect(staged.count, equals: 1)
         try expect(versions.planCollection().staged.isEmpty)
@@ -140,12 +140,7 @@ import StorageTestSupport
         try begin("part")
         try fixture.place.store.add("offer", Self.files("offer"))
         try fixture.publish("offer")
-        let disk = FullFileSystem(of: fixture.device.path, free: -1 << 40)
-        var options = PullingFixture.options
-        options.keptGoodCount = keptGoodCount
-        let small = try fixture.device.opened(on: disk, keeping: 0)
-        let pull = Pull(into: small, over: try PullingFixture.transport(), options)
-        expect(code { try pull.run(fixture.origin.url) }, equals: .outOfSpace)
+        try expect(pull(free: -1 << 40) { $0.keptGoodCount = keptGoodCount }, equals: .outOfSpace)
         try expect(
             Set(fixture.device.reopened().versions().map(\.version)),
             equals: ["old", "current", "by-hand", "part"])
@@ -153,14 +148,12 @@ import StorageTestSupport
 
     @Test("is not needed for what came in part of a release of another system that is replaced")
     func replaced() throws {
-        var options = PullingFixture.options
         for (version, size) in [("1", 100_000), ("2", 100_001), ("3", 100_002)] {
             fixture.offer(version, ["/a": Content(String(repeating: version, count: size))])
             var file = ReleaseFile(path: try TreePath("a"))
             file.byteCount = Int64(size)
-            options.reader = KnownFormat(file)
             fixture.origin.play([.cut(after: 50_000), .status(404)], on: "/a")
-            expect(code { try fixture.run(options, parallel: 1) }, equals: .notFound)
+            expectRefusal(.notFound) { try fixture.run(KnownFormat(file), parallel: 1) }
         }
         try expect(fixture.device.reopened().versions().map(\.version), equals: ["3"])
     }
@@ -175,12 +168,10 @@ import StorageTestSupport
         for (version, refusal) in [("1", .notFound), ("1", .io), ("2", .notFound)]
             as [(String, StoreError.Code)]
         {
-            fixture.offer(
-                version, ["/a": Content(String(repeating: version, count: 100_000))])
+            fixture.offer(version, ["/a": Content(String(repeating: version, count: 100_000))])
             var file = ReleaseFile(path: try TreePath("a"))
             file.byteCount = 100_000
-            var options = PullingFixture.options
-            options.reader = KnownFormat(file)
+            let options = PullingFixture.options.with { $0.reader = KnownFormat(file) }
             fixture.origin.play([.cut(after: 50_000), .status(404)], on: "/a")
             let versions =
                 before == nil
@@ -197,23 +188,17 @@ import StorageTestSupport
 
     @Test func `says before the first byte that the disk can hold no more files`() throws {
         try fixture.publish("2")
-        let full = try fixture.device.opened(
-            on: FullFileSystem { $0.files = 0 }, keeping: 0)
+        let full = try fixture.device.opened(on: FullFileSystem { $0.files = 0 }, keeping: 0)
         let pull = Pull(into: full, over: try PullingFixture.transport(), PullingFixture.options)
         expectRefusal(.outOfSpace, saying: "df -i") { try pull.run(fixture.origin.url) }
-        expect(fixture.origin.requests.allSatisfy { !$0.path.hasPrefix("/objects/") })
+        expect(fixture.askedObjects, equals: [])
     }
 
     @Test func `lets nothing go that a first start could show`() throws {
         try wait("waits")
         try fixture.place.store.add("offer", Self.files("offer"))
         try fixture.publish("offer")
-        var options = PullingFixture.options
-        options.keptGoodCount = 1
-        let small = try fixture.device.opened(
-            on: FullFileSystem(of: fixture.device.path, free: 0), keeping: 0)
-        let pull = Pull(into: small, over: try PullingFixture.transport(), options)
-        expect(code { try pull.run(fixture.origin.url) }, equals: .outOfSpace)
+        try expect(pull(free: 0) { $0.keptGoodCount = 1 }, equals: .outOfSpace)
         let versions = fixture.device.versions
         try expect(versions.versions().map(\.version), equals: ["waits"])
         try expect(versions.lifecycle().pending, equals: "waits")

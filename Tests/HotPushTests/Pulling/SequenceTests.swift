@@ -30,14 +30,18 @@ import StrictJSON
             pointer.releases = [pointer.releases[0]]
             pointer.releases[0].sequence = sequence
         }
-        fixture.origin.put(Content(pointer.serialized(), type: "application/json"), at: path)
+        fixture.put(pointer.serialized(), at: path)
         return pointer
     }
 
-    private var options: PullOptions {
-        var options = PullingFixture.options
-        options.now = { Self.now }
-        return options
+    private let options = PullingFixture.options.with { $0.now = { Self.now } }
+
+    /// Asks, and obeys nothing, since what it is told is an older copy.
+    private func expectOlderCopy() throws {
+        let pull = try fixture.pull(options)
+        let reply = try pull.inquire(fixture.origin.url)
+        try expect(pull.carryOut(reply) == nil)
+        expect(reply.isOlderCopy)
     }
 
     private func noted() throws -> Int64? {
@@ -61,9 +65,7 @@ import StrictJSON
 
     @Test func `is not remembered of what is refused, fails, or is only asked about`() throws {
         try serve(Self.now + 5)
-        var dry = options
-        dry.isDryRun = true
-        let asked = try fixture.pull(dry)
+        let asked = try fixture.pull(options.with { $0.isDryRun = true })
         var reply = try asked.inquire(fixture.origin.url)
         reply.answer = .nothing([])
         _ = try asked.carryOut(reply)
@@ -99,8 +101,7 @@ import StrictJSON
     func ahead() throws {
         // The version that comes is as old as the machine's clock says: it counts, too.
         let now = secondsNow()
-        var options = options
-        options.now = { now }
+        let options = options.with { $0.now = { now } }
         try serve(now + Self.year + 1000)
         try expect(fixture.run(options).version, equals: "1")
         try expect(noted() == nil)
@@ -124,8 +125,7 @@ import StrictJSON
             ChannelPointer.sequenceMax - 2 * Self.now,
         ])
     func onceAhead(clock: Int64, ahead: Int64) throws {
-        var options = options
-        options.now = { clock }
+        let options = options.with { $0.now = { clock } }
         let now = secondsNow()
         for sequence in [now, now + ahead, now + 1] {
             try serve(sequence)
@@ -140,8 +140,7 @@ import StrictJSON
 
     @Test("is remembered on a device whose clock begins in 1970, by the times that it has seen")
     func noClock() throws {
-        var options = options
-        options.now = { 3 }
+        let options = options.with { $0.now = { 3 } }
         // Nothing here tells a time yet: used all the same.
         try serve(Self.now)
         try fixture.run(options)
@@ -168,12 +167,8 @@ import StrictJSON
         try serve(Self.now + 500)
         try fixture.run(options)
         try serve(Self.now)
-        let pull = try fixture.pull(options)
-        let reply = try pull.inquire(fixture.origin.url)
-        try expect(pull.carryOut(reply) == nil)
-        expect(reply.isOlderCopy)
-        var forced = options
-        forced.isForced = true
+        try expectOlderCopy()
+        let forced = options.with { $0.isForced = true }
         try fixture.run(forced)
         try expect(noted(), equals: Self.now)
         try expect(fixture.run(options).isUnchanged)
@@ -184,9 +179,7 @@ import StrictJSON
     }
 
     @Test func `of a withdrawal is remembered when it takes back what waits`() throws {
-        var activating = options
-        activating.destination = .current
-        try fixture.run(activating)
+        try fixture.run(options.with { $0.destination = .current })
         try fixture.publish("2")
         try serve(Self.now + 10)
         try fixture.run(options)
@@ -198,10 +191,7 @@ import StrictJSON
         try expect(noted(), equals: Self.now + 11)
         // A cache that is behind does not bring it back.
         try serve(Self.now + 10)
-        let pull = try fixture.pull(options)
-        let reply = try pull.inquire(fixture.origin.url)
-        try expect(pull.carryOut(reply) == nil)
-        expect(reply.isOlderCopy)
+        try expectOlderCopy()
         // Nothing was to be taken back by the next one.
         try serve(Self.now + 12, isEmpty: true)
         try expect(fixture.pull(options).run(fixture.origin.url) == nil)
@@ -209,7 +199,6 @@ import StrictJSON
     }
 }
 
-/// `channels.json` of the store.
 @Suite("What is remembered of channels") struct SeenChannelsTests {
     private let device: TemporaryStore
 

@@ -18,10 +18,6 @@ private func file(
 
     init() throws { fixture = try PullingFixture() }
 
-    private func failure(_ format: KnownFormat) throws -> StoreError {
-        try #require(throws: StoreError.self) { try fixture.run(format) }
-    }
-
     @Test func `are asked one after the other when one does not have it`() throws {
         fixture.offer("1", ["/b": Content("run(1)")])
         try expect(fixture.run(KnownFormat(file("a", "b"))).figures.files, equals: 1)
@@ -32,7 +28,7 @@ private func file(
 
     @Test func `all fail before the pull does, and the last one's error is told`() throws {
         fixture.offer("1", [:])
-        try expect(failure(KnownFormat(file("a", "b"))).code, equals: .notFound)
+        expectRefusal(.notFound) { try fixture.run(KnownFormat(file("a", "b"))) }
         expect(fixture.asked, equals: ["/a", "/b"])
     }
 
@@ -49,7 +45,7 @@ private func file(
         for path in ["/a", "/b", "/c"] {
             fixture.origin.always(.status(503, retryAfter: nil), on: path)
         }
-        try expect(failure(KnownFormat(file("a", "b", "c"))).code, equals: .network)
+        expectRefusal(.network) { try fixture.run(KnownFormat(file("a", "b", "c"))) }
         let counts = ["/a", "/b", "/c"].map { fixture.origin.requests(for: $0).count }
         expect(counts, equals: [3, 3, 3])
     }
@@ -57,10 +53,12 @@ private func file(
     @Test func `do not wait for what another asks to wait for`() throws {
         fixture.offer("1", ["/b": Content("run(1)")])
         fixture.origin.always(.status(503, retryAfter: "3600"), on: "/a")
-        var options = PullingFixture.options
-        // The suite would not see the end of it.
-        options.retries.retryAfterMax = .seconds(3600)
-        options.reader = KnownFormat(try file("a", "b"))
+        let format = KnownFormat(try file("a", "b"))
+        let options = PullingFixture.options.with {
+            // The suite would not see the end of it.
+            $0.retries.retryAfterMax = .seconds(3600)
+            $0.reader = format
+        }
         try fixture.run(options)
         expect(fixture.asked, equals: ["/a", "/b"])
         // The other way round: the first one may be asked again at once.
@@ -80,9 +78,7 @@ private func file(
         }
         var files = [try file("a", path: "none"), try file("a", path: "two")]
         files[1].sources[0].fields = [.init("X-Asset", "two")]
-        var options = PullingFixture.options
-        options.reader = KnownFormat(files[0], files[1])
-        try fixture.run(options, parallel: 1)
+        _ = try fixture.run(KnownFormat(files[0], files[1]), parallel: 1)
         try expect(fixture.tree("1"), equals: ["none": "none", "two": "two"])
     }
 
@@ -173,7 +169,7 @@ private func file(
         fixture.offer("1", ["/app.js": Content("run(1)")])
         var app = try file("app.js")
         app.sources[0].fields = [.init("Host", "elsewhere")]
-        try expect(failure(KnownFormat(app)).code, equals: .badRelease)
+        expectRefusal(.badRelease) { try fixture.run(KnownFormat(app)) }
         expect(fixture.asked.isEmpty)
     }
 
@@ -208,9 +204,10 @@ private func file(
         var app = try file("app.js.br", "p1")
         app.sources[0].steps = [.decrypt("aes-128-cbc"), .decompress("br")]
         app.sources[1].steps = [.patch("bsdiff", of: .init())]
-        let error = try failure(KnownFormat(app, file("index.html", path: "index.html")))
-        expect(error.code, equals: .unsuitableRelease)
-        expect(error.message.contains("\"app.js\" only as aes-128-cbc, br or bsdiff"))
+        let words = "\"app.js\" only as aes-128-cbc, br or bsdiff"
+        expectRefusal(.unsuitableRelease, saying: words) {
+            try fixture.run(KnownFormat(app, file("index.html", path: "index.html")))
+        }
         expect(fixture.asked.isEmpty)
         try expect(fixture.device.reopened().versions().isEmpty)
     }
@@ -233,7 +230,7 @@ private func file(
         app.checks = [.digest(try require(Label(.crc32, hex: "af526a60")))]
         app.byteCount = 6
         fixture.offer("1", ["/app.js": Content("run(2)")])
-        try expect(failure(KnownFormat(app)).code, equals: .mismatch)
+        expectRefusal(.mismatch) { try fixture.run(KnownFormat(app)) }
         fixture.offer("1", ["/app.js": Content("run(1)")])
         _ = try fixture.run(KnownFormat(app))
         fixture.offer("2", ["/app.js": Content("run(1)")])
@@ -251,9 +248,7 @@ private func file(
         fixture.origin.replaceAll(["/version.txt": Content("1"), "/app.js": Content("run(1)")])
         var format = KnownFormat(try file("app.js"))
         audience(&format.audience)
-        var options = PullingFixture.options
-        options.reader = format
-        change(&options)
+        let options = PullingFixture.options.with { $0.reader = format }.with(change)
         let refused = refusal { try fixture.run(options) }
         expect(refused == nil || fixture.origin.requests(for: "/app.js").isEmpty)
         return refused?.code
@@ -289,27 +284,25 @@ private func file(
     ) throws -> HotPush.OriginAnswer {
         let fixture = try PullingFixture()
         if isShipped {
-            let www = fixture.device.directory.appending("www")
-            try writeTree(www, ["index.html": "shipped"])
-            try fixture.device.versions.adopt(EmbeddedVersion(directory: www, version: "0"))
+            try fixture.device.versions.adopt(
+                AdoptingTests.ship("0", in: fixture.device, ["index.html": "shipped"]))
         }
         fixture.origin.replaceAll(["/version.txt": Content("1")])
         if status != 200 { fixture.origin.always(.status(status, retryAfter: nil)) }
         var format = KnownFormat()
         format.other = other
-        var options = PullingFixture.options
-        options.reader = format
+        let options = PullingFixture.options.with { $0.reader = format }
         return try fixture.pull(options).ask(fixture.origin.url)
     }
 
+    private func reasons(_ answer: HotPush.OriginAnswer) throws -> [String] {
+        guard case .nothing(let reasons) = answer else { throw Unexpected(answer) }
+        return reasons
+    }
+
     @Test func `says that there is nothing, and why`() throws {
-        guard case .nothing(["blocked"]) = try answer(.nothing(["blocked"])) else {
-            throw Unexpected("another answer")
-        }
-        guard case .nothing(let reasons) = try answer(nil, status: 204) else {
-            throw Unexpected("another answer")
-        }
-        expect(reasons.count, equals: 1)
+        try expect(reasons(answer(.nothing(["blocked"]))), equals: ["blocked"])
+        try expect(reasons(answer(nil, status: 204)).count, equals: 1)
     }
 
     @Test
@@ -317,9 +310,7 @@ private func file(
         guard case .embedded = try answer(.embedded, isShipped: true) else {
             throw Unexpected("another answer")
         }
-        guard case .nothing(let reasons) = try answer(.embedded) else {
-            throw Unexpected("another answer")
-        }
+        let reasons = try reasons(answer(.embedded))
         expect(reasons.count == 1 && reasons[0].contains("shipped"))
     }
 }

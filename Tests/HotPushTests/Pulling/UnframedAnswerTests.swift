@@ -37,10 +37,8 @@ import StorageTestSupport
     private func run(_ proof: Proof, _ body: String, _ fields: String = "") throws -> StoreError? {
         fixture.offer("1", [:])
         fixture.origin.always(.raw("HTTP/1.1 200 OK\r\n\(fields)\r\n\(body)"), on: "/a")
-        var options = PullingFixture.options
-        options.reader = KnownFormat(try proof.file)
-        do { try fixture.run(options) } catch { return error as? StoreError }
-        return nil
+        let format = KnownFormat(try proof.file)
+        return refusal { try fixture.run(format) }
     }
 
     @Test(

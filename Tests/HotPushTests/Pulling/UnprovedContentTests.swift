@@ -14,11 +14,8 @@ import Synchronization
     private func options(_ files: [ReleaseFile], refusing refused: Set<String> = []) -> PullOptions
     {
         var format = KnownFormat()
-        format.files = files
-        format.refused = refused
-        var options = PullingFixture.options
-        options.reader = format
-        return options
+        (format.files, format.refused) = (files, refused)
+        return PullingFixture.options.with { $0.reader = format }
     }
 
     @discardableResult
@@ -101,7 +98,7 @@ import Synchronization
         let found = try pull.release(at: fixture.origin.url)
         let plan = try pull.plan(found)
         try fixture.device.reopened().addText("other", "run(1)")
-        expect(code { _ = try pull.fetch(plan, of: found) }, equals: .mismatch)
+        expectRefusal(.mismatch) { try pull.fetch(plan, of: found) }
         try expect(state("1"), equals: .incomplete)
     }
 

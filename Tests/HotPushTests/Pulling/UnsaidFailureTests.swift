@@ -2,7 +2,6 @@ import StorageTestSupport
 
 @testable import HotPush
 
-/// What the event log says of a pull that fails: `castree status` goes by it.
 @Suite("An update that fails", .timeLimit(.minutes(60))) struct UnsaidFailureTests {
     private func isToldOf(_ code: StoreError.Code, by event: StoreEvent) -> Bool {
         let isFailure =
@@ -20,9 +19,8 @@ import StorageTestSupport
             let device = try TemporaryStore()
             let disk = FaultyFileSystem()
             let versions = try device.opened(on: disk, keeping: 0)
-            var options = PullingFixture.options
             let journal = Journal(device.versions)
-            options.journal = journal
+            let options = PullingFixture.options.with { $0.journal = journal }
             let pull = Pull(into: versions, over: try PullingFixture.transport(), options)
             disk.arm(.fail(errno, at: position, of: FaultyFileSystem.Verb.allocating))
             let failure = code { try pull.run(fixture.origin.url) }

@@ -11,7 +11,6 @@ import Synchronization
             notForThis, nothing
     }
 
-    /// Who asks the origin.
     enum Asker: CaseIterable, Sendable { case pull, ask, check, update }
 
     private static let third = [
@@ -21,9 +20,7 @@ import Synchronization
     /// A device that shows version 1, and on which 2 waits.
     private func waiting() throws -> PullingFixture {
         let fixture = try PullingFixture(offering: "1")
-        var options = PullingFixture.options
-        options.destination = .current
-        try fixture.run(options)
+        try fixture.run { $0.destination = .current }
         let versions = fixture.device.versions
         try versions.confirm("1", token: versions.boot().token)
         try fixture.publish("2")
@@ -83,17 +80,17 @@ import Synchronization
     }
 
     private func options(_ trouble: Trouble) -> PullOptions {
-        var options = PullingFixture.options
-        options.retries.failureCountMax = 1
-        if trouble == .tooLarge { options.entryCountMax = 2 }
-        return options
+        PullingFixture.options.with {
+            $0.retries.failureCountMax = 1
+            if trouble == .tooLarge { $0.entryCountMax = 2 }
+        }
     }
 
     /// Asks the origin; that it fails is not what these tests are about.
     private func ask(
         _ fixture: PullingFixture, _ asker: Asker, _ options: PullOptions
     ) async throws {
-        let manager = try fixture.manager(options)
+        let manager = try fixture.process(pulling: options) { $0.policy = .nextStart }
         switch asker {
         case .pull: _ = try? fixture.pull(options).run(fixture.origin.url)
         case .ask: _ = try? fixture.pull(options).ask(fixture.origin.url)
@@ -132,12 +129,13 @@ import Synchronization
         for change in [{ $0.release = "3" }, { $0.isDryRun = true }, { $0.destination = .kept }]
             as [(inout PullOptions) -> Void]
         {
-            var options = options(.noObjects)
-            change(&options)
             let told = Mutex<[Withdrawal]>([])
+            let options = options(.noObjects).with(change)
             let tells = options.release == nil
-            options.withdrawn = { one in told.withLock { $0.append(one) } }
-            _ = try? fixture.pull(options).ask(fixture.origin.url)
+            let telling = options.with {
+                $0.withdrawn = { one in told.withLock { $0.append(one) } }
+            }
+            _ = try? fixture.pull(telling).ask(fixture.origin.url)
             try expect(fixture.device.reopened().lifecycle().pending, equals: "2")
             // Who must not obey it tells who does.
             let first = told.withLock { $0.first }

@@ -7,8 +7,6 @@ import BucketTestSupport
     private struct Scene {
         let people: SignedPlace
         let isSigned: Bool
-        /// The files as the publisher has left them.
-        let whole: [String: [UInt8]]
 
         init(_ kind: OriginPlace, isSigned: Bool) throws {
             people = try SignedPlace(kind)
@@ -16,7 +14,6 @@ import BucketTestSupport
             let sealing = isSigned ? try people.sealing(people.alice) : PointerSealing()
             for version in ["1", "2"] { try people.publish(version, sealing) }
             try people.publish("1", sealing, to: "beta")
-            whole = try people.place.published()
         }
 
         func sealing() throws -> PointerSealing {
@@ -68,9 +65,7 @@ import BucketTestSupport
         (
             "rotate",
             {
-                let rotation = TrustRotation(
-                    adding: [try $0.key($0.bob)], removing: [try $0.key($0.alice).id])
-                try $1.rotate(rotation)
+                try $1.rotate($0.rotation($0.alice, to: $0.bob))
             }
         ),
     ]
@@ -95,8 +90,7 @@ import BucketTestSupport
                 expect(
                     notices.all.contains { $0.contains("it offers what stands in epoch 2") },
                     "\(what): \(notices.all)")
-                let state = try require(try OriginLog(people.place.storage()).state(from: 0))
-                for (channel, pointer) in state.pointers {
+                for (channel, pointer) in try people.state().pointers {
                     expect(pointer.liveReleases.allSatisfy { $0.version.epoch == 0 }, "\(what)")
                     try expect(people.pointer(channel.description), equals: pointer, "\(what)")
                     let files = try pointer.liveReleases.map {
@@ -112,10 +106,8 @@ import BucketTestSupport
     @Test(
         "of which castree would be the author is refused before a version of the trust is written")
     func beforeTrust() throws {
-        let people = try SignedPlace()
-        try people.publish("1", people.sealing(people.alice))
-        let log = OriginLog(try people.place.storage())
-        var state = try require(try log.state(from: 0))
+        let people = try SignedPlace(signed: "1")
+        var state = try people.state()
         // The log has no number left.
         expect(LogEntry.numberMax > state.number)
         state = HotPush.OriginState(

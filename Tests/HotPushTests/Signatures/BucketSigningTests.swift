@@ -87,7 +87,7 @@ import Synchronization
         }
         // Without a key that vouches for anything there is nothing to go on from.
         let bob = try publisher(people.sealing(people.bob))
-        expect(refusal { try world.publish("3", by: bob) }?.code, equals: .untrusted)
+        expectRefusal(.untrusted) { try world.publish("3", by: bob) }
         let entryCount = try kinds().count
         try world.publish("3", by: publisher(alice))
         try expect(kinds().count, equals: entryCount + 1)
@@ -109,8 +109,7 @@ import Synchronization
         func taking(_ sealing: PointerSealing) -> OriginPublisher {
             ModelStorage(world.store).publisher { ($0.takesOver, $0.sealing) = (true, sealing) }
         }
-        let unsigned = refusal { try taking(PointerSealing()).publish("3", of: world.versions) }
-        expect(unsigned?.code, equals: .untrusted)
+        expectRefusal(.untrusted) { try taking(PointerSealing()).publish("3", of: world.versions) }
         _ = try taking(alice).publish("3", of: world.versions)
         try expectSigned(by: people.alice)
         let after = try pointer()
@@ -121,10 +120,7 @@ import Synchronization
     @Test("goes on from a signed directory that was copied whole, signatures and trust with it")
     func copied() throws {
         try people.publish("1", people.sealing(people.alice))
-        let both = try people.sealing(people.alice, people.bob)
-        try people.publisher(both).rotate(
-            TrustRotation(
-                adding: [try people.key(people.bob)], removing: [try people.key(people.alice).id]))
+        try people.rotate(people.alice, to: people.bob)
         let source = try OriginCopy.directory(people.place.origin)
         _ = try OriginCopy(
             publisher(PointerSealing()), from: source, scratch: people.place.origin

@@ -3,7 +3,6 @@ import Synchronization
 
 @testable import HotPush
 
-/// What publishers do after what others, clocks, kills and backups have done.
 @Suite("A publisher goes on") struct GoingOnTests {
     let people: SignedPlace
     let world: BucketWorld
@@ -40,9 +39,7 @@ import Synchronization
         try people.put(backup)
         try people.publish("1", PointerSealing())
         try expect(people.pointer().sequence < seen)
-        var adopting = PointerSealing()
-        adopting.adopts = true
-        try people.publish("1", adopting)
+        try people.publish("1", people.sealing { $0.adopts = true })
         try expect(people.pointer().sequence > seen)
     }
 
@@ -66,8 +63,9 @@ import Synchronization
         var pointer = try people.pointer("beta")
         pointer.withdrawn = others
         try people.put(pointer, "beta")
-        let refused = refusal { try people.publish("2", PointerSealing()) }
-        expect(refused?.code == .versionExists && refused?.message.contains("withdrawn") == true)
+        expectRefusal(.versionExists, saying: "withdrawn") {
+            try people.publish("2", PointerSealing())
+        }
         // Once it is offered again it is no withdrawn one.
         others[0].content = content
         pointer.withdrawn = others
@@ -93,8 +91,7 @@ import Synchronization
             }
             if isSigned { pointer = try sealing.sign(pointer, now: pointer.createdAt) }
             try people.put(pointer, channel)
-            let refused = refusal { try people.publish("2", sealing) }
-            expect(refused?.code == .versionExists && refused?.message.contains("--adopt") == true)
+            expectRefusal(.versionExists, saying: "--adopt") { try people.publish("2", sealing) }
             try people.publish("2", adopting, to: channel)
             try expect(people.pointer(channel).withdrawn, equals: [])
             try people.publish("3", sealing, to: channel)
@@ -175,24 +172,20 @@ import Synchronization
         "after a kill at any step: the same command finishes what it was to do, and ends well",
         arguments: OriginPlace.timed, Verb.allCases)
     func repeated(_ kind: OriginPlace, _ verb: Verb) throws {
-        let people = try SignedPlace(kind)
-        for version in ["1", "2"] { try people.publish(version, people.sealing(people.alice)) }
+        let people = try SignedPlace(kind, signed: "1", "2")
         let whole = try people.place.files()
         let noted = try Damage.contents(people.memoryFile(people.alice))
         let sealing =
             verb == .rotate
             ? try people.sealing(people.alice, people.bob) : try people.sealing(people.alice)
-        func number() throws -> Int64 {
-            try require(try OriginLog(people.place.storage()).state(from: 0)).number
-        }
-        let first = try number()
+        let first = try people.state().number
         _ = try TestShare(oneIn: 5).count { point in
             try people.place.restore(whole)
             try Data(noted).write(to: URL(filePath: people.memoryFile(people.alice)))
             try people.forget(people.bob)
             let steps = EndingSteps(after: point)
             _ = refusal { try verb.run(people.publisher(sealing, ending: steps), people) }
-            let wasLogged = try number() > first
+            let wasLogged = try people.state().number > first
             let error = refusal { try verb.run(people.publisher(sealing), people) }
             // What the log has is done: to do it once more is another command.
             let isDone = wasLogged && error?.code == (verb == .rotate ? .badKey : .notOffered)

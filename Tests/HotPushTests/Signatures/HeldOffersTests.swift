@@ -27,15 +27,11 @@ import BucketTestSupport
 
         /// What somebody appends who has no key, as if it followed.
         func appendUnsigned() throws {
-            let log = OriginLog(try place.storage())
-            let state = try require(try log.state(from: 0))
-            var entry = try LogEntry(after: state, .publish, now: state.entry.createdAt)
             var pointer = try people.pointer()
             pointer.signatures = []
-            (pointer.log, pointer.sequence) = (state.number + 1, pointer.sequence + 9)
+            (pointer.log, pointer.sequence) = (try people.state().number + 1, pointer.sequence + 9)
             pointer.releases.removeFirst()
-            (entry.pointers[.stable], entry.channels[.stable]) = (pointer, state.number + 1)
-            try place.set(OriginLayout.logEntry(state.number + 1), entry.serialized())
+            try people.append(pointer)
         }
 
         /// All that the pointer offers can be read.
@@ -47,9 +43,7 @@ import BucketTestSupport
         }
 
         func findings(_ mender: OriginMender? = nil) throws -> [OriginFinding] {
-            var options = OriginAuditOptions()
-            options.pause = { _ in }
-            return try OriginAudit(place.storage(), options, repairingFrom: mender).run().findings
+            try OriginAudit(place.storage(), .hasty(), repairingFrom: mender).run().findings
         }
     }
 
@@ -134,9 +128,7 @@ import BucketTestSupport
             try expect(scene.place.bytes(OriginLayout.logEntry(end + 1)) != nil)
             try scene.expectOffered("2", in: "beta")
             try scene.expectOffered("1")
-            expectRefusal(.damagedOrigin, saying: "is not in") {
-                try scene.prune(PointerSealing())
-            }
+            expectRefusal(.damagedOrigin, saying: "is not in") { try scene.prune(PointerSealing()) }
             try expect(scene.findings().map(\.kind) == [.missingEntry])
         }
     }

@@ -8,13 +8,9 @@ import StorageTestSupport
 @Suite("A version of the trust that is lost") struct LostTrustTests {
     /// From Alice's key to Bob's, and from his to Mallory's, who is honest here.
     private func rotated(_ kind: OriginPlace) throws -> SignedPlace {
-        let people = try SignedPlace(kind)
-        try people.publish("1", people.sealing(people.alice))
-        for (old, new) in [(people.alice, people.bob), (people.bob, people.mallory)] {
-            let rotation = TrustRotation(
-                adding: [try people.key(new)], removing: [try people.key(old).id])
-            try people.publisher(people.sealing(old, new)).rotate(rotation)
-        }
+        let people = try SignedPlace(kind, signed: "1")
+        try people.rotate(people.alice, to: people.bob)
+        try people.rotate(people.bob, to: people.mallory)
         return people
     }
 
@@ -57,10 +53,8 @@ import StorageTestSupport
     private func audit(
         _ people: SignedPlace, from files: [String: [UInt8]]? = nil
     ) throws -> [OriginFinding] {
-        var options = OriginAuditOptions()
-        options.pause = { _ in }
         let mender = files.map { files in OriginMender([], reading: { path, _ in files[path] }) }
-        return try OriginAudit(people.place.storage(), options, repairingFrom: mender).run()
+        return try OriginAudit(people.place.storage(), .hasty(), repairingFrom: mender).run()
             .findings
     }
 
@@ -108,15 +102,7 @@ import StorageTestSupport
             try people.place.restore(whole)
             if let version { try people.place.set(OriginLayout.trust(version), nil) }
             let target = people.place.at(.directory, "target-\(number)")
-            let source =
-                kind == .directory
-                ? try OriginCopy.directory(people.place.origin) : try people.place.storage()
-            let refused = refusal {
-                _ = try OriginCopy(
-                    target.publisher().engine(isCreating: true), from: source,
-                    scratch: people.place.store.directory.path
-                ).run()
-            }
+            let refused = refusal { try people.place.copy(to: target) }
             expect(refused?.code, equals: version == nil ? nil : .damagedOrigin)
             guard version == nil else {
                 let message = refused?.message ?? ""
@@ -177,8 +163,7 @@ import StorageTestSupport
         let people = try rotated(kind)
         let (whole, path) = (try people.place.published(), OriginLayout.trust(3))
         let both = try people.sealing(people.mallory, people.bob)
-        let rotation = TrustRotation(
-            adding: [try people.key(people.bob)], removing: [try people.key(people.mallory).id])
+        let rotation = try people.rotation(people.mallory, to: people.bob)
         try people.place.set(path, harm.bytes(3, in: people, whole))
         let notices = Notices()
         let step = try people.publisher(both, notices: notices).rotate(rotation)
@@ -197,16 +182,10 @@ import StorageTestSupport
         "comes back from the memories of the keys, where a backup from before the changes is put back",
         arguments: places)
     func restored(_ kind: OriginPlace) throws {
-        let people = try SignedPlace(kind)
-        for channel in ["beta", "stable"] {
-            try people.publish("1", people.sealing(people.alice), to: channel)
-        }
+        let people = try SignedPlace(kind, signed: "1", in: ["beta", "stable"])
         let backup = try people.place.published()
-        for (old, new) in [(people.alice, people.bob), (people.bob, people.mallory)] {
-            let rotation = TrustRotation(
-                adding: [try people.key(new)], removing: [try people.key(old).id])
-            try people.publisher(people.sealing(old, new)).rotate(rotation)
-        }
+        try people.rotate(people.alice, to: people.bob)
+        try people.rotate(people.bob, to: people.mallory)
         let whole = try people.place.published()
         try people.place.restore(backup)
         // Those that count no more, also together, and what is new: nothing of it would reach a device.
@@ -218,8 +197,7 @@ import StorageTestSupport
             try people.sealing(people.mallory) { $0.trusted = [try people.key(alice)] },
         ] {
             for channel in ["stable", "gamma"] {
-                let refused = refusal { try people.publish("2", sealing, to: channel) }
-                expect(refused?.code, equals: .untrusted, "\(channel)")
+                expectRefusal(.untrusted) { try people.publish("2", sealing, to: channel) }
             }
         }
         try expect(people.place.published(), equals: backup)
@@ -246,13 +224,10 @@ import StorageTestSupport
         "comes back from a copy of the origin, where a backup from before the changes is put back",
         arguments: places)
     func copiedBack(_ kind: OriginPlace) throws {
-        let people = try SignedPlace(kind)
-        try people.publish("1", people.sealing(people.alice))
+        let people = try SignedPlace(kind, signed: "1")
         var backups = [try people.place.published()]
         for (old, new) in [(people.alice, people.bob), (people.bob, people.mallory)] {
-            let rotation = TrustRotation(
-                adding: [try people.key(new)], removing: [try people.key(old).id])
-            try people.publisher(people.sealing(old, new)).rotate(rotation)
+            try people.rotate(old, to: new)
             backups.append(try people.place.published())
         }
         let whole = try require(backups.popLast())
@@ -293,9 +268,8 @@ import StorageTestSupport
         "keeps a machine from signing whose key has not seen it: one that has puts it back by its next command",
         arguments: places)
     func unseen(_ kind: OriginPlace) throws {
-        let people = try SignedPlace(kind)
+        let people = try SignedPlace(kind, signed: "1")
         let alice = try people.sealing(people.alice)
-        try people.publish("1", alice)
         let memory = URL(filePath: try people.memoryFile(people.alice))
         let before = try Data(contentsOf: memory)
         for key in [people.bob, people.mallory] {
@@ -321,10 +295,9 @@ import StorageTestSupport
                     }, { _ = try people.publisher(alice).rotate(removing) },
                 ]
                 for (number, verb) in verbs.enumerated() {
-                    let refused = refusal(verb)
-                    let message = refused?.message ?? ""
-                    expect(refused?.code, equals: .untrusted, "\(lost) \(number)")
-                    expect(message.contains("fsck ORIGIN --repair --from"), "\(message)")
+                    expectRefusal(
+                        .untrusted, "\(lost) \(number)", saying: "fsck ORIGIN --repair --from"
+                    ) { try verb() }
                 }
                 try expect(people.place.published(), equals: bad)
                 guard lost == 3 else { continue }
@@ -365,27 +338,22 @@ import StorageTestSupport
         let whole = try people.place.published()
         let target = people.place.withOrigin("target")
         for number in [4, 5, 300] { try forge(Int64(number), in: people, whole) }
-        var source: any ObjectStorage = try people.place.storage()
-        if kind == .directory { source = try OriginCopy.directory(people.place.origin) }
-        _ = try OriginCopy(
-            target.publisher().engine(isCreating: true), from: source,
-            scratch: people.place.store.directory.path
-        ).run()
+        try people.place.copy(to: target)
         let trust = try target.published().filter { $0.key.hasPrefix("trust/") }
         expect(trust, equals: whole.filter { $0.key.hasPrefix("trust/") })
     }
 
     @Test("is forgotten where somebody says that fewer may sign", arguments: places)
     func forgotten(_ kind: OriginPlace) throws {
-        let people = try SignedPlace(kind)
-        try people.publish("1", people.sealing(people.alice))
+        let people = try SignedPlace(kind, signed: "1")
         let backup = try people.place.published()
         let rotation = TrustRotation(adding: [try people.key(people.bob)])
         try people.publisher(people.sealing(people.alice)).rotate(rotation)
         try people.place.restore(backup)
         let sealing = try people.sealing(people.alice)
-        let new = refusal { try people.publish("2", sealing, to: "beta") }
-        expect(new?.message.contains("which puts trust/2.json back") == true, "\(new as Any)")
+        expectRefusal(saying: "which puts trust/2.json back") {
+            try people.publish("2", sealing, to: "beta")
+        }
         let lowering = try people.sealing(people.alice) {
             ($0.adopts, $0.allowsFewer) = (true, true)
         }

@@ -46,12 +46,9 @@ import BucketTestSupport
 
         /// - Parameter disk: that of the key, beside which is what it has signed.
         func sealing(_ disk: any FileSystem = POSIXFileSystem()) throws -> PointerSealing {
-            var sealing = PointerSealing()
-            if isSigned { sealing.signers = [try KeyFileSigner(file: key, disk)] }
-            return sealing
+            isSigned ? try people.sealing(key, on: disk) : PointerSealing()
         }
 
-        /// The next ordinary command of the publisher: another version.
         @discardableResult
         func publish(
             _ sealing: PointerSealing? = nil, on disk: any FileSystem = POSIXFileSystem()
@@ -65,11 +62,11 @@ import BucketTestSupport
         }
 
         func pull() throws {
-            var options = PullingFixture.options
-            options.destination = .current
             let now = people.place.clock.now + lead
-            options.now = { now }
-            options.journal = Journal(device.versions)
+            let options = PullingFixture.options.with {
+                ($0.destination, $0.now) = (.current, { now })
+                $0.journal = Journal(device.versions)
+            }
             _ = try Pull(into: try device.reopened(), over: DirectoryTransport(origin), options)
                 .run(origin)
         }
@@ -99,11 +96,9 @@ import BucketTestSupport
             case .rotated:
                 guard isSigned else { return true }
                 let other = key == people.alice ? people.bob : people.alice
-                var both = try people.sealing(key, other)
-                both.trusted = [try people.key(key)]
+                let both = try people.sealing(key, other) { $0.trusted = [try people.key(key)] }
                 clock.advance(1)
-                try people.publisher(both).rotate(
-                    TrustRotation(adding: [people.key(other)], removing: [people.key(key).id]))
+                try people.publisher(both).rotate(people.rotation(key, to: other))
                 key = other
             case .restored, .restoredUnrotated:
                 let backup = people.place.store.directory.appending("backup")
@@ -133,13 +128,8 @@ import BucketTestSupport
         /// A publisher who signs hears that his origin is an older one, and says that he means it.
         private func adoptIfAsked() throws {
             guard isSigned else { return }
-            let refused = refusal { try publish() }
-            expect(
-                refused?.code == .untrusted && refused?.message.contains("--adopt") == true,
-                "\(String(describing: refused))")
-            var sealing = try sealing()
-            sealing.adopts = true
-            try people.publisher(sealing).resign()
+            expectRefusal(.untrusted, saying: "--adopt") { try publish() }
+            try people.publisher(people.sealing(key) { $0.adopts = true }).resign()
         }
     }
 

@@ -101,8 +101,7 @@ import StrictJSON
                 of: "{\"castreeChannel\":1,", with: "{\"createdAt\":9,\"castreeChannel\":1,"),
         ]
         for text in texts {
-            let error = refusal { try parse(Array(text.utf8)) }
-            expect(error?.code, equals: .badPointer, "\(text)")
+            expectRefusal(.badPointer, "\(text)") { try parse(Array(text.utf8)) }
         }
     }
 
@@ -112,8 +111,9 @@ import StrictJSON
             let pointer = try Self.pointer(text)
             expect(pointer.objectionToSigning != nil, "\(number)")
             // Somebody has signed it all the same.
-            let error = refusal { try parse(try signed(text, by: alice).serialized()) }
-            expect(error?.code, equals: .badPointer, "\(number)")
+            expectRefusal(.badPointer, "\(number)") {
+                try parse(try signed(text, by: alice).serialized())
+            }
         }
         for number in ["9007199254740991", "-9007199254740991", "0"] {
             let text = Self.text().replacingOccurrences(of: "[1,-2]", with: "[\(number)]")
@@ -121,9 +121,7 @@ import StrictJSON
             _ = try parse(try signed(text, by: alice).serialized())
         }
         let text = Self.text().replacingOccurrences(of: "\"origin\":\"\(Self.origin)\",", with: "")
-        expect(
-            refusal { try parse(try signed(text, by: alice).serialized()) }?.code,
-            equals: .badPointer)
+        expectRefusal(.badPointer) { try parse(try signed(text, by: alice).serialized()) }
     }
 
     @Test("has one to eight signatures, sorted by key, each key once, each in one spelling")
@@ -155,7 +153,7 @@ import StrictJSON
         ]
         for list in lists {
             let text = Self.text(",\"signatures\":\(list)") + "\n"
-            expect(refusal { try parse(Array(text.utf8)) }?.code, equals: .badPointer, "\(list)")
+            expectRefusal(.badPointer, "\(list)") { try parse(Array(text.utf8)) }
         }
     }
 
@@ -167,9 +165,7 @@ import StrictJSON
         ]
         for (field, value) in fields {
             let text = ChannelPointerTests.pointer("", more: ",\"\(field)\":\(value)")
-            expect(
-                refusal { try parse(Array(text.utf8)) }?.code, equals: .badPointer,
-                "\(field) \(value)")
+            expectRefusal(.badPointer, "\(field) \(value)") { try parse(Array(text.utf8)) }
         }
     }
 
@@ -191,8 +187,7 @@ import StrictJSON
         expect(
             stranger.judge(pointer),
             equals: .init(objection: "key \(one) has signed it and is not trusted"))
-        try expect(
-            trusted().judge(Self.pointer()), equals: .init(objection: "it is not signed"))
+        try expect(trusted().judge(Self.pointer()), equals: .init(objection: "it is not signed"))
         try expect(
             trusted().judge(pointer, of: String(repeating: "1", count: 32)),
             equals: .init(objection: "it belongs to another origin (\(Self.origin))"))
@@ -205,8 +200,7 @@ import StrictJSON
 
     @Test func `of one channel says nothing in another`() throws {
         let bytes = try signed(by: alice).serialized()
-        let error = refusal { try ChannelPointer(parsing: bytes, of: ChannelName("beta")) }
-        expect(error?.code, equals: .badPointer)
+        expectRefusal(.badPointer) { try ChannelPointer(parsing: bytes, of: ChannelName("beta")) }
         var moved = try signed(by: alice)
         moved.channel = try ChannelName("beta")
         try expect(trusted().judge(moved).objection != nil)
@@ -234,11 +228,11 @@ import StrictJSON
     @Test func `are one to eight different ones, and a threshold that they can reach`() throws {
         let keys = try (0..<9).map { _ in try SigningKey.generate().verificationKey }
         for (count, threshold) in [(0, 1), (9, 1), (2, 0), (2, 3), (2, -1)] {
-            let error = refusal { try TrustedKeys(Array(keys.prefix(count)), threshold: threshold) }
-            expect(error?.code, equals: .badKey, "\(count) \(threshold)")
+            expectRefusal(.badKey, "\(count) \(threshold)") {
+                try TrustedKeys(Array(keys.prefix(count)), threshold: threshold)
+            }
         }
-        expect(
-            refusal { try TrustedKeys([keys[0], keys[0]], threshold: 2) }?.code, equals: .badKey)
+        expectRefusal(.badKey) { try TrustedKeys([keys[0], keys[0]], threshold: 2) }
         let eight = try TrustedKeys(Array(keys.prefix(8)), threshold: 8)
         expect(eight.keys.map(\.id), equals: keys.prefix(8).map(\.id).sorted())
     }

@@ -30,8 +30,7 @@ import StrictJSON
 
     @Test("does not sign what a stranger has put there, whatever it does", arguments: places)
     func strangers(_ kind: OriginPlace) throws {
-        let place = try SignedPlace(kind)
-        try place.publish("1", place.sealing(place.alice))
+        let place = try SignedPlace(kind, signed: "1")
         let sealing = try place.sealing(place.alice)
         let publisher = place.publisher(sealing)
         for (what, pointer) in try tampered(place) {
@@ -43,7 +42,7 @@ import StrictJSON
                 { _ = try publisher.resign() },
                 { _ = try publisher.rotate(TrustRotation(adding: [place.key(place.bob)])) },
             ]
-            for verb in verbs { expect(refusal(verb)?.code, equals: .untrusted, "\(what)") }
+            for verb in verbs { expectRefusal(.untrusted, "\(what)") { try verb() } }
             try expect(place.bytes(), equals: before, "\(what)")
         }
     }
@@ -57,7 +56,7 @@ import StrictJSON
         var evil = try place.pointer()
         evil.releases[0].isMandatory = true
         try place.put(try place.sealing(place.bob).sign(evil, now: 1))
-        expect(refusal { try place.publish("2", both) }?.code, equals: .untrusted)
+        expectRefusal(.untrusted) { try place.publish("2", both) }
     }
 
     /// Signed by the same key, it would carry this origin's releases to the devices of the other one.
@@ -81,7 +80,7 @@ import StrictJSON
                     TrustRotation(adding: [place.key(place.bob)]))
             },
         ]
-        for verb in verbs { expect(refusal(verb)?.code, equals: .untrusted) }
+        for verb in verbs { expectRefusal(.untrusted) { try verb() } }
         try expect(place.pointer(), equals: foreign)
         // Without a memory a channel beside it tells.
         try place.forget(place.alice)
@@ -89,7 +88,7 @@ import StrictJSON
         var moved = try other.pointer()
         moved.origin = String(repeating: "7", count: 32)
         try other.put(sealing.sign(moved, now: 1))
-        expect(refusal { try other.publish("1", sealing) }?.code, equals: .untrusted)
+        expectRefusal(.untrusted) { try other.publish("1", sealing) }
     }
 
     /// A channel that a stranger adds by an entry of the log, or takes over.
@@ -122,14 +121,9 @@ import StrictJSON
         arguments: places, ["a", "beta"])
     func strangersChannels(_ kind: OriginPlace, _ name: String) throws {
         for position in try forgeries(SignedPlace()).indices {
-            let place = try SignedPlace(kind)
-            let alice = try place.sealing(place.alice)
-            for channel in ["beta", "stable"] { try place.publish("1", alice, to: channel) }
+            let place = try SignedPlace(kind, signed: "1", in: ["beta", "stable"])
             let (what, forge) = try forgeries(place)[position]
-            func append() throws {
-                try self.append(to: name, in: place, forge)
-            }
-            try append()
+            try append(to: name, in: place, forge)
             let renewing = try place.sealing(place.alice) { $0.expiry = .after(1 << 30) }
             let error = refusal { try place.publisher(renewing).resign() }
             // Who runs it from cron is told of a channel that nobody has signed.
@@ -140,12 +134,11 @@ import StrictJSON
                 try place.expectSigned(by: place.alice, channel: channel)
                 try expect(place.pointer(channel).expiresAt != nil, "\(what)")
             }
-            try append()
+            try append(to: name, in: place, forge)
             let notices = Notices()
             let both = try place.sealing(place.alice, place.bob)
-            let rotation = TrustRotation(
-                adding: [try place.key(place.bob)], removing: [try place.key(place.alice).id])
-            let step = try place.publisher(both, notices: notices).rotate(rotation)
+            let step = try place.publisher(both, notices: notices).rotate(
+                place.rotation(place.alice, to: place.bob))
             expect(step.file.version == 2 && step.pointers.count == 2, "\(what)")
             let areNamed = notices.all.contains { $0.contains("stay as they are: a;") }
             expect(areNamed, equals: name == "a", "\(what): \(notices.all)")
@@ -173,9 +166,8 @@ import StrictJSON
         "prunes its own channels, and keeps what a stranger's names", arguments: places,
         [true, false])
     func pruned(_ kind: OriginPlace, _ remembers: Bool) throws {
-        let people = try SignedPlace(kind)
+        let people = try SignedPlace(kind, signed: "1", "2")
         let alice = try people.sealing(people.alice)
-        for version in ["1", "2"] { try people.publish(version, alice) }
         let mallory = try people.sealing(people.mallory) {
             ($0.adopts, $0.origin) = (true, String(repeating: "7", count: 32))
         }
@@ -201,10 +193,9 @@ import StrictJSON
         arguments: places, [true, false])
     func newer(_ kind: OriginPlace, _ remembers: Bool) throws {
         for (isOwn, isEntryNewer) in [(true, false), (true, true), (false, false), (false, true)] {
-            let people = try SignedPlace(kind)
+            let people = try SignedPlace(kind, signed: "1")
             let alice = try people.sealing(people.alice)
-            try people.publish("1", alice)
-            let state = try require(try OriginLog(people.place.storage()).state(from: 0))
+            let state = try people.state()
             var pointer = try require(state.pointers[.stable])
             (pointer.log, pointer.signatures) = (state.number + 1, [])
             pointer.sequence += 1
@@ -254,14 +245,11 @@ import StrictJSON
     private func append(
         to channel: String, in place: SignedPlace, _ change: (inout ChannelPointer) throws -> Void
     ) throws {
-        let state = try require(try OriginLog(place.place.storage()).state(from: 0))
+        let state = try place.state()
         var pointer = try require(state.pointers[.stable])
         (pointer.channel, pointer.log) = (try ChannelName(channel), state.number + 1)
         try change(&pointer)
-        var entry = try LogEntry(after: state, .publish, now: pointer.createdAt)
-        entry.channels[pointer.channel] = state.number + 1
-        entry.pointers[pointer.channel] = pointer
-        try place.place.set(OriginLayout.logEntry(state.number + 1), entry.serialized())
+        try place.append(pointer)
     }
 
     @Test("makes no packs from what a stranger offers", arguments: places)
@@ -292,9 +280,8 @@ import StrictJSON
         arguments: places, ["stable", "evil"])
     func strangersNames(_ kind: OriginPlace, _ channel: String) throws {
         for isWithdrawn in [true, false] {
-            let place = try SignedPlace(kind)
+            let place = try SignedPlace(kind, signed: "1")
             let alice = try place.sealing(place.alice)
-            try place.publish("1", alice)
             func append() throws {
                 try self.append(to: channel, in: place) { pointer in
                     let other = try ObjectID(of: [1])
@@ -322,8 +309,7 @@ import StrictJSON
             guard channel == "stable", !isWithdrawn else { continue }
             try append()
             let adopting = try place.sealing(place.alice) { $0.adopts = true }
-            let refused = refusal { try place.publish("2", adopting) }
-            expect(refused?.message.contains("leave --adopt out") == true, "\(refused as Any)")
+            expectRefusal(saying: "leave --adopt out") { try place.publish("2", adopting) }
         }
     }
 
@@ -331,9 +317,8 @@ import StrictJSON
         "adopts for the sake of a name only what its keys have signed, and says whose list it adopts else",
         arguments: places, ["stable", "beta"])
     func adoptedNames(_ kind: OriginPlace, _ channel: String) throws {
-        let place = try SignedPlace(kind)
+        let place = try SignedPlace(kind, signed: "1", in: ["stable", "beta"])
         let alice = try place.sealing(place.alice)
-        for channel in ["stable", "beta"] { try place.publish("1", alice, to: channel) }
         // Withdrawn by a key, and with other content.
         var pointer = try place.pointer("beta")
         pointer.withdrawn = [
@@ -342,8 +327,9 @@ import StrictJSON
         pointer.sequence += 1
         try place.put(alice.sign(pointer, now: pointer.createdAt), "beta")
         try append(to: channel, in: place) { $0.releases[0].isMandatory = true }
-        let refused = refusal { try place.publish("2", alice, to: channel) }
-        expect(refused?.code == .versionExists && refused?.message.contains("--adopt") == true)
+        expectRefusal(.versionExists, saying: "--adopt") {
+            try place.publish("2", alice, to: channel)
+        }
         let adopting = try place.sealing(place.alice) { $0.adopts = true }
         try place.publish("2", adopting, to: channel)
         let releases = try place.pointer(channel).releases
@@ -360,26 +346,23 @@ import StrictJSON
     func `takes no id from a channel that a stranger has signed`(_ kind: OriginPlace) throws {
         let place = try SignedPlace(kind)
         try place.publish("1", place.sealing(place.mallory), to: "beta")
-        let error = refusal { try place.publish("1", place.sealing(place.alice)) }
-        expect(error?.code, equals: .untrusted)
+        expectRefusal(.untrusted) { try place.publish("1", place.sealing(place.alice)) }
     }
 
     @Test("is stopped by no signature that somebody adds, once it was looked at", arguments: places)
     func addedSignature(_ kind: OriginPlace) throws {
-        let place = try SignedPlace(kind)
+        let place = try SignedPlace(kind, signed: "1")
         let sealing = try place.sealing(place.alice)
-        try place.publish("1", sealing)
         var pointer = try place.pointer()
         let added = try place.sealing(place.mallory).sign(pointer, now: 1)
         pointer.signatures = (pointer.signatures + added.signatures).sorted { $0.key < $1.key }
         try place.put(pointer)
-        let error = refusal { try place.publish("2", sealing) }
-        expect(error?.code == .untrusted && error?.message.contains("--adopt") == true)
+        expectRefusal(.untrusted, saying: "--adopt") { try place.publish("2", sealing) }
         // One that is known has signed, and is not dropped by looking.
         let known = try place.sealing(place.alice) {
             ($0.adopts, $0.trusted) = (true, [try place.key(place.mallory)])
         }
-        expect(refusal { try place.publish("2", known) }?.code, equals: .untrusted)
+        expectRefusal(.untrusted) { try place.publish("2", known) }
         let notices = Notices()
         let adopting = try place.sealing(place.alice) { $0.adopts = true }
         try place.publisher(adopting, notices: notices).resign()

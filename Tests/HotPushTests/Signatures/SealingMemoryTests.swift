@@ -22,10 +22,8 @@ import StorageTestSupport
             #"{"castreeSigned":1,"places":{},"sequences":{},"trusts":{"a":[{"version":2}]}}"#
         for damaged in ["", "{}", "{\"castreeSigned\":1,\"sequences\":{\"a\":\"b\"}}", trust] {
             try Data(damaged.utf8).write(to: URL(filePath: place.memoryFile(place.alice)))
-            expect(refusal { try memory.sequence(of: .stable, in: origin) }?.code, equals: .badKey)
-            expect(
-                refusal { try place.publish("1", place.sealing(place.alice)) }?.code,
-                equals: .badKey)
+            expectRefusal(.badKey) { try memory.sequence(of: .stable, in: origin) }
+            expectRefusal(.badKey) { try place.publish("1", place.sealing(place.alice)) }
         }
     }
 
@@ -54,9 +52,8 @@ import StorageTestSupport
     private func publisher(
         _ place: SignedPlace, failing steps: EndingSteps, isKeys: Bool
     ) throws -> Publisher {
-        var sealing = PointerSealing()
         let disk: any FileSystem = isKeys ? steps.disk : POSIXFileSystem()
-        sealing.signers = [try KeyFileSigner(file: place.alice, disk)]
+        let sealing = try place.sealing(place.alice, on: disk)
         if isKeys { steps.begin() }
         return isKeys ? place.publisher(sealing) : place.publisher(sealing, ending: steps)
     }
@@ -65,14 +62,13 @@ import StorageTestSupport
         "remembers what it has signed before anybody sees it, whatever fails afterwards",
         arguments: places)
     func memoryFirst(_ kind: OriginPlace) throws {
-        let place = try SignedPlace(kind)
+        let place = try SignedPlace(kind, signed: "1", "2")
         let sealing = try place.sealing(place.alice)
-        for version in ["1", "2"] { try place.publish(version, sealing) }
         let old = try place.pointer()
         let origin = try require(old.origin)
         _ = try place.publisher(sealing).withdraw(VersionName("2"))
         try place.put(old)
-        expect(refusal { try place.publish("1", sealing) }?.code, equals: .untrusted)
+        expectRefusal(.untrusted) { try place.publish("1", sealing) }
         try place.publisher(place.sealing(place.alice) { $0.adopts = true }).resign()
 
         // At each call of the origin's disk, and then of the key's.
@@ -115,8 +111,7 @@ import StorageTestSupport
         let disk = FaultyFileSystem()
         disk.arm(.refuseChanges)
         let notices = Notices()
-        var sealing = PointerSealing()
-        sealing.signers = [try KeyFileSigner(file: place.alice, disk)]
+        let sealing = try place.sealing(place.alice, on: disk)
         try place.publisher(sealing, notices: notices).publish("1", of: place.place.versions)
         try place.expectSigned(by: place.alice)
         expect(notices.all.filter { $0.contains("could not be noted") }.count, equals: 1)
@@ -126,37 +121,32 @@ import StorageTestSupport
         "names the place that was signed last, if that is a copy of this origin",
         arguments: places)
     func copies(_ kind: OriginPlace) throws {
-        let place = try SignedPlace(kind)
+        let place = try SignedPlace(kind, signed: "1")
         let sealing = try place.sealing(place.alice)
-        try place.publish("1", sealing)
         let old = try place.pointer()
         var next = old
         // A channel that only the copy has.
         var beta = ChannelPointer.empty(try ChannelName("beta"), now: 100)
         beta.origin = next.origin
         try place.memory(place.alice).note(beta, at: "/srv/staging")
-        let absent = refusal { try place.publish("1", sealing, to: "beta") }
-        expect(
-            absent?.message.contains("in /srv/staging, and it is not in \(place.place.name)"),
-            equals: true)
+        let words = "in /srv/staging, and it is not in \(place.place.name)"
+        expectRefusal(saying: words) { try place.publish("1", sealing, to: "beta") }
         next.sequence += 5
         try place.memory(place.alice).note(next, at: "/srv/staging")
-        let refused = refusal { try place.publish("2", sealing) }
-        expect(refused?.code, equals: .untrusted)
-        for words in ["/srv/staging", "--adopt", "copy", place.place.name] {
-            expect(refused?.message.contains(words), equals: true, "\(refused?.message ?? "")")
-        }
+        expectRefusal(
+            .untrusted, saying: "/srv/staging", "--adopt", "copy", place.place.name
+        ) { try place.publish("2", sealing) }
         // Once it is adopted, an older pointer is one that somebody has put back.
         try place.publish("2", place.sealing(place.alice) { $0.adopts = true })
         try place.put(old)
-        let again = refusal { try place.publish("2", sealing) }
-        expect(again?.message.contains("put an old pointer back"), equals: true)
+        let again = expectRefusal(saying: "put an old pointer back") {
+            try place.publish("2", sealing)
+        }
         expect(again?.message.contains("staging"), equals: false)
     }
 
     @Test func `waits for another publisher only for so long, and names the file`() throws {
-        let place = try SignedPlace()
-        try place.publish("1", place.sealing(place.alice))
+        let place = try SignedPlace(signed: "1")
         let pointer = try place.pointer()
         let fileSystem = POSIXFileSystem()
         let directory = URL(filePath: place.alice).deletingLastPathComponent().path
@@ -174,8 +164,7 @@ import StorageTestSupport
         try expect(fileSystem.status(other.raw).mode & 0o777, equals: 0o600)
         try expect(fileSystem.lock(other.raw, exclusive: true))
         let memory = try place.memory(place.alice, patience: .milliseconds(20))
-        let refused = refusal { try memory.note(pointer, at: "here") }
-        expect(refused?.code == .busy && refused?.message.contains(directory) == true)
+        expectRefusal(.busy, saying: directory) { try memory.note(pointer, at: "here") }
         fileSystem.unlock(other.raw)
         try memory.note(pointer, at: "here")
     }
@@ -201,16 +190,15 @@ import StorageTestSupport
                 signingKey: try SigningKey(file: place.alice))
         ]
         try place.put(old)
-        expect(refusal { try place.publish("1", sealing) }?.code, equals: .untrusted)
+        expectRefusal(.untrusted) { try place.publish("1", sealing) }
     }
 
     @Test(
         "writes first what a killed publisher has signed, whatever a stranger puts back",
         arguments: places)
     func killed(_ kind: OriginPlace) throws {
-        let place = try SignedPlace(kind)
+        let place = try SignedPlace(kind, signed: "1", "2")
         let sealing = try place.sealing(place.alice)
-        for version in ["1", "2"] { try place.publish(version, sealing) }
         let whole = try place.place.files()
         let before = try place.pointer()
         let noted = try Damage.contents(place.memoryFile(place.alice))
@@ -243,9 +231,8 @@ import StorageTestSupport
         "writes nothing first whose files somebody has pruned, or that is of another place",
         arguments: places)
     func unfinishable(_ kind: OriginPlace) throws {
-        let place = try SignedPlace(kind)
+        let place = try SignedPlace(kind, signed: "1", "2")
         let sealing = try place.sealing(place.alice)
-        for version in ["1", "2"] { try place.publish(version, sealing) }
         let old = try place.pointer()
         let last = try require(old.withdrawing(VersionName("1"), now: old.createdAt + 1))
         let memory = try place.memory(place.alice)
@@ -284,8 +271,7 @@ import StorageTestSupport
 
     @Test("says that a command was cut short whose pointer is not there", arguments: places)
     func unfinished(_ kind: OriginPlace) throws {
-        let place = try SignedPlace(kind)
-        try place.publish("1", place.sealing(place.alice))
+        let place = try SignedPlace(kind, signed: "1")
         var next = try place.pointer()
         next.sequence += 3
         let memory = try place.memory(place.alice)
@@ -298,19 +284,15 @@ import StorageTestSupport
     }
 
     @Test func `says where there is no room, if it is beside the key`() throws {
-        let place = try SignedPlace()
-        try place.publish("1", place.sealing(place.alice))
+        let place = try SignedPlace(signed: "1")
         let before = try place.place.published()
         let disk = FaultyFileSystem()
-        var sealing = PointerSealing()
-        sealing.signers = [try KeyFileSigner(file: place.alice, disk)]
+        let sealing = try place.sealing(place.alice, on: disk)
         disk.arm(.fail(ENOSPC, at: 1, of: [.write]))
-        let refused = try require(refusal { try place.publish("2", sealing) })
-        expect(refused.code, equals: .outOfSpace)
-        expect(
-            refused.message.contains("beside the key")
-                && !refused.message.contains("castree prune"),
-            "\(refused.message)")
+        let refused = expectRefusal(.outOfSpace, saying: "beside the key") {
+            try place.publish("2", sealing)
+        }
+        expect(refused?.message.contains("castree prune"), equals: false)
         try expect(place.pointer().serialized(), equals: before["channels/stable.json"])
         try place.publish("2", sealing)
     }

@@ -8,7 +8,11 @@ struct SignedPlace {
     /// The keys, in files of a directory of their own.
     let alice, bob, mallory: String
 
-    init(_ kind: OriginPlace = .directory) throws {
+    /// - Parameter versions: what the origin offers, signed by Alice's key.
+    init(
+        _ kind: OriginPlace = .directory, signed versions: String...,
+        in channels: [String] = ["stable"]
+    ) throws {
         place = try PublishingPlace(kind)
         let keys = place.store.directory.appending("keys")
         try Damage.makeDirectory(keys)
@@ -18,9 +22,11 @@ struct SignedPlace {
             return path
         }
         (alice, bob, mallory) = (try make("alice"), try make("bob"), try make("mallory"))
+        for channel in channels {
+            for version in versions { try publish(version, sealing(alice), to: channel) }
+        }
     }
 
-    /// The same people and store, and another origin.
     init(copying other: SignedPlace, _ name: String) {
         place = other.place.withOrigin(name)
         (alice, bob, mallory) = (other.alice, other.bob, other.mallory)
@@ -40,11 +46,13 @@ struct SignedPlace {
         return "/\(directory)/\(try key(file).id).signed"
     }
 
+    /// - Parameter disk: that of the keys, beside which is what they have signed.
     func sealing(
-        _ files: String..., change: (inout PointerSealing) throws -> Void = { _ in }
+        _ files: String..., on disk: any FileSystem = POSIXFileSystem(),
+        change: (inout PointerSealing) throws -> Void = { _ in }
     ) throws -> PointerSealing {
         var sealing = PointerSealing()
-        for file in files { sealing.signers.append(try KeyFileSigner(file: file)) }
+        for file in files { sealing.signers.append(try KeyFileSigner(file: file, disk)) }
         try change(&sealing)
         return sealing
     }
@@ -60,7 +68,6 @@ struct SignedPlace {
             schedule: schedule)
     }
 
-    /// A publisher that ends after some steps.
     func publisher(_ sealing: PointerSealing, ending steps: EndingSteps) -> Publisher {
         place.publisher(ending: steps) { ($0.sealing, $0.isDurable) = (sealing, true) }
     }
@@ -75,6 +82,19 @@ struct SignedPlace {
             ).plan)
     }
 
+    func rotation(_ old: String, to new: String) throws -> TrustRotation {
+        TrustRotation(adding: [try key(new)], removing: [try key(old).id])
+    }
+
+    @discardableResult
+    func rotate(_ old: String, to new: String) throws -> TrustRotation.Step {
+        try publisher(sealing(old, new)).rotate(rotation(old, to: new))
+    }
+
+    func state() throws -> HotPush.OriginState {
+        try require(try OriginLog(place.storage()).state(from: 0))
+    }
+
     func pointer(_ channel: String = "stable") throws -> ChannelPointer {
         try require(place.pointer(channel))
     }
@@ -86,28 +106,29 @@ struct SignedPlace {
     /// What somebody with write access puts in the place of a pointer, or a backup that is put back: the entry of the log
     /// that the pointer names has it, and is the last one.
     func put(_ pointer: ChannelPointer, _ channel: String = "stable") throws {
-        let (name, number) = (try ChannelName(channel), try require(pointer.log))
-        try cutLog(after: number - 1)
-        let before = try require(try OriginLog(place.storage()).state(from: 0))
-        var entry = try LogEntry(after: before, .publish, now: pointer.createdAt)
-        (entry.channels[name], entry.pointers[name]) = (number, pointer)
-        try place.set(OriginLayout.logEntry(number), entry.serialized())
-        try place.set(OriginLayout.pointer(name), pointer.serialized())
+        try cutLog(after: try require(pointer.log) - 1)
+        try append(pointer, as: ChannelName(channel))
+        try place.set(OriginLayout.pointer(ChannelName(channel)), pointer.serialized())
     }
 
-    /// Takes the later entries of the log away.
+    /// Writes the next entry of the log, as a stranger may: with a pointer of a channel, by default its own.
+    func append(_ pointer: ChannelPointer, as channel: ChannelName? = nil) throws {
+        let (state, name) = (try state(), channel ?? pointer.channel)
+        var entry = try LogEntry(after: state, .publish, now: pointer.createdAt)
+        (entry.channels[name], entry.pointers[name]) = (state.number + 1, pointer)
+        try place.set(OriginLayout.logEntry(state.number + 1), entry.serialized())
+    }
+
     func cutLog(after last: Int64) throws {
         for key in try place.published().keys
         where OriginLayout.number(ofLogEntry: key) ?? 0 > last { try place.set(key, nil) }
     }
 
-    /// Forgets what keys have signed.
     func forget(_ files: String...) throws {
         // There may be nothing yet.
         for file in files { try Damage.remove(memoryFile(file)) }
     }
 
-    /// Whether an origin's pointer is signed by exactly these keys.
     func expectSigned(by files: String..., channel: String = "stable") throws {
         let pointer = try pointer(channel)
         let keys = try files.map { try key($0) }

@@ -55,17 +55,15 @@ import StorageTestSupport
             String(text.dropLast()), text + "\n", "", "[]",
         ]
         for text in wrong {
-            let error = refusal { try TrustFile(parsing: Array(text.utf8), version: 2) }
-            expect(error?.code, equals: .untrusted, "\(text)")
+            expectRefusal(.untrusted, "\(text)") {
+                try TrustFile(parsing: Array(text.utf8), version: 2)
+            }
         }
         let newer = text.replacingOccurrences(of: "\"castreeTrust\":1", with: "\"castreeTrust\":2")
-        expect(
-            refusal { try TrustFile(parsing: Array(newer.utf8), version: 2) }?.code,
-            equals: .unsupportedFormat)
+        expectRefusal(.unsupportedFormat) { try TrustFile(parsing: Array(newer.utf8), version: 2) }
     }
 
-    @Test(
-        "follows only if the threshold before it and its own have signed it, one after the other")
+    @Test("follows only if the threshold before it and its own have signed it, one after the other")
     func following() throws {
         let old = try trusted(0)
         func objection(
@@ -96,8 +94,6 @@ import StorageTestSupport
         file.signatures = [
             PointerSignature(key: keys[0].verificationKey.id, signature: try keys[0].sign(bytes))
         ]
-        expect(
-            refusal { try file.check(follows: trusted(0), 1, of: Self.origin) }?.code,
-            equals: .untrusted)
+        expectRefusal(.untrusted) { try file.check(follows: trusted(0), 1, of: Self.origin) }
     }
 }

@@ -4,17 +4,11 @@ import StorageTestSupport
 
 @Suite("A rotation") struct TrustRotationTests {
     private func signed(_ kind: OriginPlace) throws -> SignedPlace {
-        let place = try SignedPlace(kind)
-        for channel in ["beta", "stable"] {
-            try place.publish("1", place.sealing(place.alice), to: channel)
-        }
-        return place
+        try SignedPlace(kind, signed: "1", in: ["beta", "stable"])
     }
 
-    /// From Alice's key to Bob's.
     private func rotation(_ place: SignedPlace) throws -> TrustRotation {
-        let alice = try place.key(place.alice).id
-        return TrustRotation(adding: [try place.key(place.bob)], removing: [alice])
+        try place.rotation(place.alice, to: place.bob)
     }
 
     private func trust(_ place: SignedPlace, _ version: Int64) throws -> TrustFile {
@@ -45,9 +39,7 @@ import StorageTestSupport
         }
         try expect(place.pointer().releases, equals: before.releases)
         // The old key signs nothing any more, and the next release needs only the new one.
-        expect(
-            refusal { try place.publish("2", place.sealing(place.alice)) }?.code, equals: .untrusted
-        )
+        expectRefusal(.untrusted) { try place.publish("2", place.sealing(place.alice)) }
         try place.publish("2", place.sealing(place.bob))
         try expect(place.pointer().trustVersion, equals: 2)
         try place.publish("2", place.sealing(place.bob), to: "gamma")
@@ -56,15 +48,14 @@ import StorageTestSupport
         // A prune keeps what they need.
         try place.publisher(place.sealing(place.bob)).collect(OriginRetention(graceSeconds: 0))
         let next = TrustRotation(adding: [try place.key(place.alice)], threshold: 2)
-        var trusting = both
-        trusting.trusted = [try place.key(place.bob)]
+        let trusting = try place.sealing(place.alice, place.bob) {
+            $0.trusted = [try place.key(place.bob)]
+        }
         try place.publisher(trusting).rotate(next)
         try trust(place, 3).check(follows: new, 2, of: origin)
         try expect(trust(place, 3).trusted.threshold, equals: 2)
         try place.expectSigned(by: place.alice, place.bob)
-        expect(
-            refusal { try trust(place, 3).check(follows: old, 1, of: origin) }?.code,
-            equals: .untrusted)
+        expectRefusal(.untrusted) { try trust(place, 3).check(follows: old, 1, of: origin) }
     }
 
     @Test("needs the old keys and the new ones, and must change something", arguments: places)
@@ -94,12 +85,10 @@ import StorageTestSupport
         // Where nobody has signed anything.
         let other = SignedPlace(copying: place, "other")
         try other.place.publish("1", to: "gamma")
-        let unsigned = refusal { try other.publisher(both).rotate(rotation(other)) }
-        expect(unsigned?.code, equals: .untrusted)
-        let message = try require(unsigned?.message)
-        expect(
-            message.contains("castree channels")
-                && message.contains("castree withdraw VERSION --channel gamma --unsigned"))
+        let advice = "castree withdraw VERSION --channel gamma --unsigned"
+        expectRefusal(.untrusted, saying: "castree channels", advice) {
+            try other.publisher(both).rotate(rotation(other))
+        }
     }
 
     @Test(
@@ -139,10 +128,10 @@ import StorageTestSupport
         for (channel, pointer) in before { try place.put(pointer, channel) }
         try place.forget(place.alice, place.bob)
         let other = TrustRotation(adding: [try place.key(place.mallory)])
-        let error = refusal { try place.publisher(place.sealing(place.alice)).rotate(other) }
-        let message = try require(error?.message)
-        expect(message.contains("repeat it") && message.contains("must stay"))
-        expect(!message.contains("delete") && message.contains("If you do not know its keys"))
+        let error = expectRefusal(
+            saying: "repeat it", "must stay", "If you do not know its keys"
+        ) { try place.publisher(place.sealing(place.alice)).rotate(other) }
+        expect(error?.message.contains("delete"), equals: false)
         try place.publisher(both).rotate(rotation(place))
         try place.expectSigned(by: place.bob)
     }
@@ -179,22 +168,16 @@ import StorageTestSupport
         let first = try TrustedKeys([people.key(alice), people.key(bob)])
         let notices = Notices()
         let both = try people.sealing(alice, people.mallory)
-        let change = TrustRotation(
-            adding: [try people.key(people.mallory)], removing: [try people.key(alice).id])
+        let change = try people.rotation(alice, to: people.mallory)
         try people.publisher(both, notices: notices).rotate(change)
         expect(notices.all.contains { $0.contains("beta") && $0.contains("--trust") })
         let keys = people.place.store.directory.appending("keys")
         try SigningKey.generate().write(to: "\(keys)/next")
-        let next = TrustRotation(
-            adding: [try people.key("\(keys)/next")], removing: [try people.key(bob).id])
-        let rotating = try people.sealing(bob, "\(keys)/next")
-        let refused = refusal { try people.publisher(rotating).rotate(next) }
-        let message = refused?.message ?? ""
-        expect(refused?.code, equals: .untrusted)
-        for advice in ["trust rotate ORIGIN --add", "resign ORIGIN --channel NAME --adopt"] {
-            expect(message.contains(advice), "\(message)")
-        }
-        expect(!message.contains("remove the file"), "\(message)")
+        let next = try people.rotation(bob, to: "\(keys)/next")
+        let refused = expectRefusal(
+            .untrusted, saying: "trust rotate ORIGIN --add", "resign ORIGIN --channel NAME --adopt"
+        ) { try people.rotate(bob, to: "\(keys)/next") }
+        expect(refused?.message.contains("remove the file"), equals: false)
         // As it says.
         try people.publisher(people.sealing(people.mallory)).rotate(
             TrustRotation(adding: [people.key(bob)]))
@@ -221,8 +204,7 @@ import StorageTestSupport
             $0.trusted = [try other.key(other.bob)]
         }
         let together = try other.publisher(naming).rotate(
-            TrustRotation(
-                adding: [other.key(other.mallory)], removing: [other.key(other.alice).id]))
+            other.rotation(other.alice, to: other.mallory))
         try expect(
             Set(together.file.trusted.keys),
             equals: [other.key(other.bob), other.key(other.mallory)])
@@ -295,8 +277,7 @@ import StorageTestSupport
         }
         // In the place of the next one.
         try put([mallory, place.key(place.bob)], 2, by: [place.mallory])
-        expect(
-            refusal { try place.publisher(both).rotate(rotation(place)) }?.code, equals: .untrusted)
+        expectRefusal(.untrusted) { try place.publisher(both).rotate(rotation(place)) }
         try place.place.set("trust/2.json", nil)
         try place.publisher(both).rotate(rotation(place))
         let counts = try require(place.place.bytes("trust/2.json"))
@@ -305,9 +286,9 @@ import StorageTestSupport
         try put([mallory, place.key(place.bob)], 2, by: [place.mallory])
         let next = TrustRotation(adding: [try place.key(place.alice)])
         let bob = try place.sealing(place.bob)
-        expect(refusal { try place.publisher(bob).rotate(next) }?.code, equals: .untrusted)
+        expectRefusal(.untrusted) { try place.publisher(bob).rotate(next) }
         try place.place.set("trust/2.json", nil)
-        expect(refusal { try place.publisher(bob).rotate(next) }?.code, equals: .untrusted)
+        expectRefusal(.untrusted) { try place.publisher(bob).rotate(next) }
         // After one that counts, by keys that do not, or do not any more: no device follows that.
         try place.place.set("trust/2.json", counts)
         let third = try place.place.files()

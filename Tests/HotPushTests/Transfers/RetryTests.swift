@@ -52,10 +52,14 @@ import Synchronization
         }
     }
 
-    static func head(_ status: Int, retryAfter: String? = nil) -> TransferHead {
-        var head = TransferHead(status: status, fields: [], url: "")
-        if let retryAfter { head.fields.append(("retry-after", retryAfter)) }
-        return head
+    private func decision(
+        _ status: Int, retryAfter: String, now: Int64 = 0, seed: UInt64 = 3
+    ) -> RetryBudget.Decision {
+        let fields = [(name: "retry-after", value: retryAfter)]
+        var (budget, generator) = (RetryBudget(), SeededRandom(seed: seed))
+        return budget.decide(
+            1, .finished, head: TransferHead(status: status, fields: fields, url: ""),
+            newByteCount: 0, now: now, using: &generator)
     }
 
     @Test(arguments: [
@@ -65,12 +69,8 @@ import Synchronization
         ("Wed, 31 Dec 2025 23:59:59 GMT", 0), ("Thursday, 01-Jan-26 00:00:30 GMT", 30),
     ])
     func `comes no sooner than the server asks, within bounds`(_ value: String, _ seconds: Int) {
-        var generator = SeededRandom(seed: 3)
-        for _ in 0..<20 {
-            var budget = RetryBudget()
-            let decision = budget.decide(
-                1, .finished, head: Self.head(503, retryAfter: value), newByteCount: 0,
-                now: 1_767_225_600, using: &generator)
+        for seed in UInt64(0)..<20 {
+            let decision = decision(503, retryAfter: value, now: 1_767_225_600, seed: seed)
             guard case .again(let delay) = decision else {
                 Issue.record("no retry: \(decision)")
                 continue
@@ -82,19 +82,13 @@ import Synchronization
 
     @Test(arguments: ["soon", "-5", "1.5", "", "5 s"])
     func `does not mind a Retry-After that is none`(_ value: String) {
-        var generator = SeededRandom(seed: 3)
-        var budget = RetryBudget()
-        let decision = budget.decide(
-            1, .finished, head: Self.head(503, retryAfter: value), newByteCount: 0, now: 0,
-            using: &generator)
-        guard case .again(let delay) = decision else {
-            Issue.record("no retry: \(decision)")
+        let decision = decision(503, retryAfter: value)
+        guard case .again(let delay) = decision, delay <= .milliseconds(500) else {
+            Issue.record("no retry, or a late one: \(decision)")
             return
         }
-        expect(delay <= .milliseconds(500))
     }
 
-    /// Decides about so many failures of a file.
     private func fail(
         _ budget: inout RetryBudget, _ id: Int, _ count: Int, bringing newByteCount: Int64 = 0
     ) -> [RetryBudget.Decision] {
@@ -188,11 +182,6 @@ import Synchronization
     }
 
     @Test func `is useless where nothing will change, and costs nothing then`() {
-        var generator = SeededRandom(seed: 5)
-        var budget = RetryBudget()
-        let decision = budget.decide(
-            1, .finished, head: Self.head(404, retryAfter: "1"), newByteCount: 0, now: 0,
-            using: &generator)
-        expect(decision, equals: .useless)
+        expect(decision(404, retryAfter: "1"), equals: .useless)
     }
 }

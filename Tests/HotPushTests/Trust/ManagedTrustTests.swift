@@ -8,7 +8,6 @@ import StorageTestSupport
 
     init() throws { origin = try SignedOrigin(isTrusted: false) }
 
-    /// The app as a new process has it.
     private func process() throws -> UpdateManager {
         var options = UpdateOptions()
         try options.trust([origin.keys[0].verificationKey.pem], origin: SignedOrigin.id)

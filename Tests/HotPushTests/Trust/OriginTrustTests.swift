@@ -48,11 +48,11 @@ import StorageTestSupport
             (7, nil, keys[0]), (7, 2, keys[1]), (5, 3, keys[2]), (7, 3, keys[1]),
         ] as [(Int64, Int64?, SigningKey)] {
             let pointer = try pointer("stable", sequence, version, by: key)
-            expect(refusal { try trust.admit(pointer, reading: read) }?.code, equals: .untrusted)
+            expectRefusal(.untrusted) { try trust.admit(pointer, reading: read) }
             // Nor in a channel that it has not seen: its publisher signs all of them anew.
             guard sequence == 7 else { continue }
             let other = try self.pointer("beta", sequence, version, by: key)
-            expect(refusal { try trust.admit(other, reading: read) }?.code, equals: .untrusted)
+            expectRefusal(.untrusted) { try trust.admit(other, reading: read) }
         }
         try trust.admit(pointer("beta", 1, 3, by: keys[2]), reading: read)
     }
@@ -63,17 +63,16 @@ import StorageTestSupport
             try pointer("beta", 1, 2, by: keys[1]), try pointer("stable", 9, 3, by: keys[2])
         )
         // While one thread reads version 2, another has followed to version 3.
-        let refused = refusal {
+        expectRefusal(.untrusted) {
             try trust.admit(slow) { (version) throws(StoreError) in
                 try trust.admit(fast, reading: read)
                 return try read(version)
             }
         }
-        expect(refused?.code, equals: .untrusted)
         let old = try pointer("gamma", 1, 2, by: keys[1])
-        expect(refusal { try trust.admit(old, reading: read) }?.code, equals: .untrusted)
+        expectRefusal(.untrusted) { try trust.admit(old, reading: read) }
         let older = try pointer("stable", 8, 3, by: keys[2])
-        expect(refusal { try trust.admit(older, reading: read) }?.code, equals: .untrusted)
+        expectRefusal(.untrusted) { try trust.admit(older, reading: read) }
     }
 
     @Test("that begins with the keys of a version takes nothing older, and follows from there")
@@ -83,9 +82,9 @@ import StorageTestSupport
         let old = try pointer("stable", 9, nil, by: keys[0])
         try OriginTrust(named).admit(old, reading: read)
         let trust = try OriginTrust(named, version: 2)
-        let refused = refusal { try trust.admit(old, reading: read) }
-        expect(refused?.code, equals: .untrusted)
-        expect(refused?.message.contains("back to version 1") == true, "\(refused as Any)")
+        expectRefusal(.untrusted, saying: "back to version 1") {
+            try trust.admit(old, reading: read)
+        }
         try trust.admit(pointer("stable", 5, 2, by: keys[0]), reading: read)
         // Whom the keys have signed for, and nobody else: version 3 follows from them.
         let stranger = try SigningKey.generate()
@@ -93,7 +92,7 @@ import StorageTestSupport
             (6, 1, keys[1]), (6, 2, stranger), (6, 3, stranger), (4, 2, keys[1]),
         ] as [(Int64, Int64, SigningKey)] {
             let pointer = try pointer("stable", sequence, version == 1 ? nil : version, by: key)
-            expect(refusal { try trust.admit(pointer, reading: read) }?.code, equals: .untrusted)
+            expectRefusal(.untrusted) { try trust.admit(pointer, reading: read) }
         }
         try trust.admit(pointer("stable", 6, 3, by: keys[2]), reading: read)
         // They are all keys of the version that is named: its file is not asked for again.
@@ -101,10 +100,8 @@ import StorageTestSupport
         try three.admit(pointer("stable", 6, 3, by: keys[2])) { (_) throws(StoreError) in
             throw StoreError(.io, "read")
         }
-        expect(
-            refusal {
-                try three.admit(pointer("stable", 7, 2, by: keys[1], keys[2]), reading: read)
-            }?
-            .code, equals: .untrusted)
+        expectRefusal(.untrusted) {
+            try three.admit(pointer("stable", 7, 2, by: keys[1], keys[2]), reading: read)
+        }
     }
 }

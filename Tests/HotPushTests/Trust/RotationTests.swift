@@ -15,20 +15,12 @@ import StorageTestSupport
         _ = try origin.pull()
     }
 
-    private func offer(_ version: String, _ trustVersion: Int64, by key: SigningKey) throws {
-        let pointer = try origin.publish(version)
-        let bytes = try origin.signed(pointer, by: [key]) { $0.trustVersion = trustVersion }
-        origin.write(bytes, at: SignedOrigin.pointer)
-    }
-
     @Test
     func `are followed one version after the other, and the old ones count no longer`() throws {
         let first = origin.keys[0]
         try origin.write(2, [second], by: [first, second])
         try origin.write(3, [third, second], threshold: 2, by: [second, third])
-        let pointer = try origin.publish("2")
-        let bytes = try origin.signed(pointer, by: [second, third]) { $0.trustVersion = 3 }
-        origin.write(bytes, at: SignedOrigin.pointer)
+        try origin.offer("2", trust: 3, by: second, third)
         try expect(origin.pull()?.version, equals: "2")
         let trusted = try require(try origin.trusted)
         expect(trusted.version == 3 && trusted.threshold == 2)
@@ -39,8 +31,8 @@ import StorageTestSupport
         expect(count, equals: 2)
         _ = try origin.pull()
         expect(origin.requests.count { $0.path.contains("/trust/") }, equals: count)
-        try offer("1", 3, by: first)
-        expect(code { try origin.pull() }, equals: .untrusted)
+        try origin.offer("1", trust: 3, by: first)
+        expectRefusal(.untrusted) { try origin.pull() }
     }
 
     @Test func `are followed as far as a publisher looks at them, and no chain without an end`()
@@ -49,10 +41,10 @@ import StorageTestSupport
         let key = origin.keys[0]
         let last = TrustChain.versionMax + 1
         for version in 2...last + 1 { try origin.write(version, [key], by: [key]) }
-        try offer("2", last + 1, by: key)
-        expect(code { try origin.pull() }, equals: .untrusted)
+        try origin.offer("2", trust: last + 1, by: key)
+        expectRefusal(.untrusted) { try origin.pull() }
         expect(!origin.requests.contains { $0.path.contains("/trust/") })
-        try offer("1", last, by: key)
+        try origin.offer("1", trust: last, by: key)
         try expect(origin.pull()?.version, equals: "1")
         try expect(origin.trusted?.version, equals: last)
     }
@@ -79,11 +71,11 @@ import StorageTestSupport
             ("missing", { origin.write(nil, at: OriginLayout.trust(2)) }),
             ("no JSON", { origin.write(Array("{".utf8), at: OriginLayout.trust(2)) }),
         ]
-        try offer("2", 2, by: stranger)
+        try origin.offer("2", trust: 2, by: stranger)
         let state = try origin.state()
         for (name, write) in ways {
             try write()
-            expect(code { try origin.pull() }, equals: .untrusted, "\(name)")
+            expectRefusal(.untrusted, "\(name)") { try origin.pull() }
             try expect(origin.state(), equals: state, "\(name)")
         }
     }
@@ -92,33 +84,24 @@ import StorageTestSupport
         let first = origin.keys[0]
         // Version 3 follows version 2, which nobody has.
         try origin.write(3, [second], by: [first, second])
-        try offer("2", 3, by: second)
-        let state = try origin.state()
-        expect(code { try origin.pull() }, equals: .untrusted)
-        try expect(origin.state(), equals: state)
+        try origin.offer("2", trust: 3, by: second)
+        try origin.expectUntrusted()
         try origin.write(2, [first, second], by: [first, second])
         try origin.write(3, [first, second], by: [first, second])
-        try offer("2", 3, by: second)
+        try origin.offer("2", trust: 3, by: second)
         try expect(origin.pull()?.version, equals: "2")
         // Signed by a key that still counts, and from before the rotation.
         for version in [Int64?.none, 2] {
-            let pointer = try origin.publish("1")
-            origin.write(
-                try origin.signed(pointer, by: [first]) { $0.trustVersion = version },
-                at: SignedOrigin.pointer)
-            let before = try origin.state()
-            expect(code { try origin.pull() }, equals: .untrusted)
-            try expect(origin.state(), equals: before)
+            try origin.offer("1", trust: version, by: first)
+            try origin.expectUntrusted()
         }
     }
 
     @Test func `are kept with a pointer that counts only: junk moves no device on`() throws {
         try origin.write(2, [second], by: [origin.keys[0], second])
-        let state = try origin.state()
         for (version, key) in [(Int64(2), origin.stranger), (3, third)] {
-            try offer("2", version, by: key)
-            expect(code { try origin.pull() }, equals: .untrusted)
-            try expect(origin.state(), equals: state)
+            try origin.offer("2", trust: version, by: key)
+            try origin.expectUntrusted()
         }
         try origin.write(3, [third], by: [second, third])
         try expect(origin.pull()?.version, equals: "2")
@@ -128,7 +111,7 @@ import StorageTestSupport
     @Test func `find a device whose key somebody has named, of whichever version it is`() throws {
         try origin.write(2, [second], by: [origin.keys[0], second])
         try origin.write(3, [third], by: [second, third])
-        try offer("2", 3, by: third)
+        try origin.offer("2", trust: 3, by: third)
         for key in [origin.keys[0], second, third] {
             try origin.trust([key.verificationKey])
             try expect(origin.trusted?.version == nil)
@@ -139,20 +122,18 @@ import StorageTestSupport
     }
 
     @Test func `outlive the app that names the first ones, until it names others`() throws {
-        let first = origin.keys[0].verificationKey.pem
-        let given = try GivenTrust([first], threshold: 1, origin: SignedOrigin.id)
+        let given = try SignedOrigin.given(origin.keys[0])
         try expect(origin.pull { $0.trust = given }?.version, equals: "1")
         try origin.write(2, [second], by: [origin.keys[0], second])
-        try offer("2", 2, by: second)
+        try origin.offer("2", trust: 2, by: second)
         try expect(origin.pull { $0.trust = given }?.version, equals: "2")
         try expect(origin.trusted?.keys, equals: [second.verificationKey])
         try expect(origin.pull { $0.trust = given }?.isUnchanged, equals: true)
         let sequence = try origin.trusted?.sequences["stable"]
         // All keys are lost: an update of the app brings the next.
-        let anew = try GivenTrust(
-            [third.verificationKey.pem], threshold: 1, origin: SignedOrigin.id)
-        expect(code { try origin.pull { $0.trust = anew } }, equals: .untrusted)
-        try offer("1", 2, by: third)
+        let anew = try SignedOrigin.given(third)
+        expectRefusal(.untrusted) { try origin.pull { $0.trust = anew } }
+        try origin.offer("1", trust: 2, by: third)
         try expect(origin.pull { $0.trust = anew }?.version, equals: "1")
         try expect(origin.trusted?.sequences["stable"], equals: sequence.map { $0 + 1 })
     }
@@ -165,8 +146,7 @@ import StorageTestSupport
             ([first], 1, "app"),
         ] {
             var options = UpdateOptions()
-            expect(
-                code { try options.trust(keys, threshold: threshold, origin: id) }, equals: .badKey)
+            expectRefusal(.badKey) { try options.trust(keys, threshold: threshold, origin: id) }
         }
         var options = UpdateOptions()
         try options.trust([first], origin: SignedOrigin.id)

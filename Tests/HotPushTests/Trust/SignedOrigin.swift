@@ -8,7 +8,6 @@ import S3
 ///
 /// Its files are what readers see. Whoever can write to it changes them, as ``write(_:at:)`` does.
 final class SignedOrigin {
-    /// Where it stands.
     enum Kind: CaseIterable { case server, directory, bucket }
 
     static let id = "00112233445566778899aabbccddeeff"
@@ -21,7 +20,6 @@ final class SignedOrigin {
     private let store = ModelStore()
     let keys: [SigningKey]
     let stranger: SigningKey
-    /// The clock of the device.
     var now: Int64
     private(set) var files: [String: [UInt8]] = [:]
 
@@ -73,14 +71,9 @@ final class SignedOrigin {
     }
 
     private func writeFile(_ bytes: [UInt8]?, at path: String) {
-        let files = FileManager.default
-        guard let bytes else {
-            try? files.removeItem(atPath: path)
-            return
-        }
-        let parent = URL(filePath: path).deletingLastPathComponent()
+        guard let bytes else { return Damage.remove(path) }
         do {
-            try files.createDirectory(at: parent, withIntermediateDirectories: true)
+            try Damage.makeDirectory((path as NSString).deletingLastPathComponent)
             try Data(bytes).write(to: URL(filePath: path), options: .atomic)
         } catch {
             Issue.record(error)
@@ -128,6 +121,16 @@ final class SignedOrigin {
         return bytes
     }
 
+    /// Offers what keys have signed by a version of the trust, `nil` being the first.
+    func offer(_ version: String, trust: Int64?, by keys: SigningKey...) throws {
+        let bytes = try signed(publish(version), by: keys) { $0.trustVersion = trust }
+        write(bytes, at: Self.pointer)
+    }
+
+    static func given(_ keys: SigningKey..., version: Int64? = nil) throws -> GivenTrust {
+        try GivenTrust(keys.map(\.verificationKey.pem), threshold: 1, origin: id, version: version)
+    }
+
     /// A version of its trust, at its place.
     func write(
         _ version: Int64, _ keys: [SigningKey], threshold: Int = 1, by signers: [SigningKey],
@@ -144,12 +147,10 @@ final class SignedOrigin {
     // MARK: The device
 
     func options(_ change: (inout PullOptions) -> Void = { _ in }) -> PullOptions {
-        var options = PullingFixture.options
-        options.destination = .current
-        options.now = { [now] in now }
-        options.journal = Journal(device.versions)
-        change(&options)
-        return options
+        PullingFixture.options.with {
+            ($0.destination, $0.journal) = (.current, Journal(device.versions))
+            $0.now = { [now] in now }
+        }.with(change)
     }
 
     func client(_ change: (inout PullOptions) -> Void = { _ in }) throws -> Pull {
@@ -160,17 +161,10 @@ final class SignedOrigin {
         case .directory:
             return Pull(into: try device.reopened(), over: DirectoryTransport(directory), options)
         case .bucket:
-            var bucketOptions = BucketOptions()
-            bucketOptions.now = { 1_764_000_000 }
-            let bucket = S3Storage(
-                try BucketLocation(parsing: url),
-                at: try BucketEndpoint(
-                    bucket: "updates", endpoint: "http://store:9000", region: nil),
-                keys: FixedKeys(AccessKeys(id: "AKIAIOSFODNN7EXAMPLE", secret: "secret")),
-                carrier: NoCarrier(), bucketOptions)
+            let keys = FixedKeys(AccessKeys(id: "AKIAIOSFODNN7EXAMPLE", secret: "secret"))
             return Pull(
                 into: try device.reopened(),
-                over: SignedTransport(SignedServer(store), to: bucket), options)
+                over: SignedTransport(SignedServer(store), to: try .updates(keys)), options)
         }
     }
 
@@ -179,7 +173,15 @@ final class SignedOrigin {
         try client(change).run(url)
     }
 
-    /// The requests that came to the server.
+    func expectUntrusted(
+        sourceLocation: SourceLocation = #_sourceLocation,
+        _ change: (inout PullOptions) -> Void = { _ in }
+    ) throws {
+        let before = try state()
+        expectRefusal(.untrusted, sourceLocation: sourceLocation) { try pull(change) }
+        #expect(try state() == before, sourceLocation: sourceLocation)
+    }
+
     var requests: [OriginRequest] { server.requests }
 
     /// All that the device keeps, but its events and what is derived: path to bytes, links to where they lead.
@@ -200,6 +202,5 @@ final class SignedOrigin {
         return state
     }
 
-    /// The sentences of the event log.
     func sentences() throws -> [String] { try Journal(device.versions).entries().map(\.sentence) }
 }

@@ -37,7 +37,7 @@ import BucketTestSupport
         try origin.trust(origin.keys.map(\.verificationKey), id: nil)
         let pointer = try origin.publish("1")
         origin.write(try origin.signed(pointer, by: [origin.stranger]), at: SignedOrigin.pointer)
-        expect(code { try origin.pull() }, equals: .untrusted)
+        expectRefusal(.untrusted) { try origin.pull() }
         try expect(origin.trusted?.id == nil)
         origin.write(try origin.signed(pointer), at: SignedOrigin.pointer)
         let notices = Notices()
@@ -54,9 +54,7 @@ import BucketTestSupport
         try expect(pull.inquire(origin.url).signers.count, equals: 1)
         try expect(origin.state(), equals: state)
         origin.write(try origin.publish("2").serialized(), at: SignedOrigin.pointer)
-        expect(
-            code { try origin.client { $0.isDryRun = true }.inquire(origin.url) },
-            equals: .untrusted)
+        expectRefusal(.untrusted) { try origin.client { $0.isDryRun = true }.inquire(origin.url) }
     }
 
     @Test func `asks as many of its keys as it was told`() throws {
@@ -64,7 +62,7 @@ import BucketTestSupport
         let pointer = try origin.publish("1")
         for key in origin.keys {
             origin.write(try origin.signed(pointer, by: [key]), at: SignedOrigin.pointer)
-            expect(code { try origin.pull() }, equals: .untrusted)
+            expectRefusal(.untrusted) { try origin.pull() }
         }
         origin.write(try origin.signed(pointer), at: SignedOrigin.pointer)
         try expect(origin.pull()?.version, equals: "1")
@@ -80,7 +78,7 @@ import BucketTestSupport
         }
         let pointer = try origin.publish("1")
         origin.write(try origin.signed(pointer, by: [origin.stranger]), at: SignedOrigin.pointer)
-        expect(code { try origin.pull() }, equals: .untrusted)
+        expectRefusal(.untrusted) { try origin.pull() }
         origin.write(try origin.signed(pointer), at: SignedOrigin.pointer)
         try expect(origin.pull()?.version, equals: "1")
     }
@@ -92,11 +90,11 @@ import BucketTestSupport
         try expect(origin.pull { $0.destination = .kept }?.isUnchanged, equals: true)
         // Since then nobody trusts who signed it.
         try origin.trust([origin.stranger.verificationKey])
-        expect(code { try origin.pull { $0.destination = .kept } }, equals: .untrusted)
+        expectRefusal(.untrusted) { try origin.pull { $0.destination = .kept } }
         try origin.trust(origin.keys.map(\.verificationKey))
         try expect(origin.pull { $0.destination = .kept }?.version, equals: "1")
         origin.now += 101
-        expect(code { try origin.pull { $0.destination = .current } }, equals: .untrusted)
+        expectRefusal(.untrusted) { try origin.pull { $0.destination = .current } }
         let statuses = origin.requests.filter { $0.path.hasSuffix("stable.json") }
         expect(statuses.dropFirst().allSatisfy { $0["if-none-match"] != nil })
     }
@@ -111,24 +109,20 @@ import BucketTestSupport
         origin.now += 100
         try expect(origin.pull()?.version, equals: "1", "the last second counts")
         origin.now += 1
-        let state = try origin.state()
         // Also where it offers what runs: somebody may hide what is newer.
-        expect(code { try origin.pull() }, equals: .untrusted)
-        try expect(origin.state(), equals: state)
+        try origin.expectUntrusted()
         try expect(origin.pull { $0.expiryGrace = 1 }?.isUnchanged, equals: true)
         let graced = try origin.state()
         let time = origin.now
         for change: (inout ChannelPointer) -> Void in [
             { $0.expiresAt = time - 1 },
-            { pointer in
-                pointer.expiresAt = time - 1
-                pointer.releases = []
-            },
+            { ($0.expiresAt, $0.releases) = (time - 1, []) },
         ] {
             try origin.offer("2", change)
             for isForced in [false, true] {
-                let refused = refusal { try origin.pull { $0.isForced = isForced } }
-                expect(refused?.code == .untrusted && refused?.message.contains("expired") == true)
+                expectRefusal(.untrusted, saying: "expired") {
+                    try origin.pull { $0.isForced = isForced }
+                }
                 try expect(origin.state(), equals: graced)
             }
         }
@@ -141,7 +135,7 @@ import BucketTestSupport
         let latest = origin.place.clock.now
         try origin.offer("2") { $0.expiresAt = latest - 1 }
         origin.now = 0
-        expect(code { try origin.pull() }, equals: .untrusted)
+        expectRefusal(.untrusted) { try origin.pull() }
         try expect(origin.device.versions.lifecycle().current, equals: "1")
     }
 
@@ -153,7 +147,7 @@ import BucketTestSupport
             throw Unexpected("nothing was offered")
         }
         origin.now += 11
-        expect(code { try origin.client().fetch(found) }, equals: .untrusted)
+        expectRefusal(.untrusted) { try origin.client().fetch(found) }
         try expect(origin.device.versions.versions().isEmpty)
     }
 

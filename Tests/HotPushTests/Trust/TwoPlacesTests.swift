@@ -21,6 +21,7 @@ import StorageTestSupport
         let here = TrustedOrigin(
             places: [own], id: nil, keys: origin.keys.map(\.verificationKey), threshold: 1)
         try origin.device.versions.changeTrust { (trust) throws(StoreError) in
+            trust.origins = []
             for entry in isLast ? [here, there] : [there, here] { try trust.put(entry) }
         }
     }
@@ -28,9 +29,6 @@ import StorageTestSupport
     @Test
     func `become one, which keeps what was verified, if the keys of both have signed`() throws {
         for isLast in [false, true] {
-            try origin.device.versions.changeTrust { (trust) throws(StoreError) in
-                trust.origins = []
-            }
             try trust(origin.keys[0], id: SignedOrigin.id, isLast: isLast)
             _ = try origin.pull()
             let origins = try origin.device.reopened().trust().origins
@@ -39,18 +37,13 @@ import StorageTestSupport
             expect(origins[0].sequences["beta"] == 7 && origins[0].sequences["stable"] != nil)
         }
         origin.write(try origin.publish("2").serialized(), at: SignedOrigin.pointer)
-        expect(code { try origin.pull() }, equals: .untrusted)
+        expectRefusal(.untrusted) { try origin.pull() }
     }
 
     @Test func `stay two, and nothing is taken, if the other's keys have not signed`() throws {
         for isLast in [false, true] {
-            try origin.device.versions.changeTrust { (trust) throws(StoreError) in
-                trust.origins = []
-            }
             try trust(origin.stranger, id: SignedOrigin.id, isLast: isLast)
-            let state = try origin.state()
-            expect(code { try origin.pull() }, equals: .untrusted)
-            try expect(origin.state(), equals: state)
+            try origin.expectUntrusted()
         }
     }
 

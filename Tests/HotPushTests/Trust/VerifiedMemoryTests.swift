@@ -75,7 +75,7 @@ import StorageTestSupport
         let sequence = try ChannelPointer(parsing: honest, of: .stable).sequence
         try expect(origin.trusted?.sequences, equals: ["stable": sequence])
         origin.write(first, at: SignedOrigin.pointer)
-        expect(code { try origin.pull() }, equals: .untrusted)
+        expectRefusal(.untrusted) { try origin.pull() }
     }
 
     @Test func `that castree 0.1 has kept without a bound stops nothing`() throws {

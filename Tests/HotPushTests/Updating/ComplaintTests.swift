@@ -6,9 +6,7 @@ import StorageTestSupport
 
 @Suite("A complaint of users", .timeLimit(.minutes(60))) struct ComplaintTests {
     private func ship(_ name: String, _ fixture: UpdatingFixture) throws -> EmbeddedVersion {
-        let directory = fixture.store.directory.appending("app-\(name)-\(UUID().uuidString)")
-        try writeTree(directory, UpdatingFixture.files(name))
-        return EmbeddedVersion(directory: directory, version: name)
+        try AdoptingTests.ship(name, in: fixture.store, UpdatingFixture.files(name))
     }
 
     private func isEnd(_ event: UpdateEvent) -> Bool {
@@ -19,8 +17,7 @@ import StorageTestSupport
     func half() async throws {
         let fixture = try await UpdatingFixture(live: "1", offering: "2")
         fixture.source.downloadGate.close()
-        let manager = try fixture.process { $0.policy = .now }
-        _ = try await manager.start()
+        let manager = try await fixture.started { $0.policy = .now }
         let update = Task { try await manager.update() }
         await fixture.source.downloadGate.reached()
         try expect(readTree(fixture.store.path + "/versions/1"), equals: UpdatingFixture.files("1"))
@@ -38,8 +35,7 @@ import StorageTestSupport
         let fixture = try await UpdatingFixture(live: "1", offering: "2")
         let full = StoreError(.outOfSpace, "no space left")
         fixture.source.failDownloads(full, full, full)
-        let manager = try fixture.process()
-        _ = try await manager.start()
+        let manager = try await fixture.started()
         let events = EventReader(manager)
         for _ in 0..<3 {
             await #expect(throws: StoreError.self) { try await manager.update() }
@@ -86,8 +82,7 @@ import StorageTestSupport
         try await first.confirm("0", token: boot.token)
         for number in ["138", "139"] { try await fixture.live(number) }
         try fixture.offer("140")
-        let process = try fixture.process { $0.embedded = embedded }
-        _ = try await process.start()
+        let process = try await fixture.started { $0.embedded = embedded }
         _ = try await process.update()
         // 140 starts and dies, twice; then it is banned.
         for _ in 1...2 {

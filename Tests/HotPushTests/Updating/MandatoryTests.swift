@@ -12,12 +12,6 @@ import StorageTestSupport
         try fixture.place.store.add("3", ["index.html": "<h1>three</h1>"])
     }
 
-    private func process(_ set: (inout UpdateOptions) -> Void = { _ in }) throws -> UpdateManager {
-        var options = UpdateOptions()
-        set(&options)
-        return try .pulling(from: fixture.origin.url, into: fixture.device, options)
-    }
-
     private func offer(_ version: String, _ offer: ReleaseOffer = ReleaseOffer()) throws {
         try fixture.place.publisher().publish(version, of: fixture.place.versions, as: offer)
         try fixture.serve()
@@ -25,17 +19,13 @@ import StorageTestSupport
 
     private func live(_ version: String) async throws {
         try offer(version)
-        _ = try await process().update()
-        let next = try process()
-        let boot = try require(try await next.start())
-        expect(boot.version, equals: version)
-        try await next.confirm(version, token: boot.token)
+        try await fixture.bringLive(version)
     }
 
     private func check(
         _ set: (inout UpdateOptions) -> Void = { _ in }
     ) async throws -> (version: String?, isForced: Bool) {
-        let check = try await process(set).check()
+        let check = try await fixture.process(set).check()
         return (check.release?.version.description, check.isForced)
     }
 
@@ -51,7 +41,7 @@ import StorageTestSupport
         try await live("1")
         try offer("2", ReleaseOffer(isMandatory: true))
         // What is mandatory is shown at once.
-        let boot = try await process().update().expectStarted()
+        let boot = try await fixture.process().update().expectStarted()
         try fixture.device.reopened().confirm("2", token: boot.token)
         try offer("3")
         try await expect(check() == ("3", false))
@@ -91,10 +81,7 @@ import StorageTestSupport
         let beta = ReleaseOffer(channel: try ChannelName("beta"))
         try offer("1", beta)
         try offer("2", beta)
-        var options = PullingFixture.options
-        options.channel = "beta"
-        options.destination = .current
-        try fixture.run(options)
+        try fixture.run { ($0.channel, $0.destination) = ("beta", .current) }
         try offer("3", ReleaseOffer(isMandatory: true))
         try offer("1")
         try await expect(check() == ("1", true))

@@ -5,31 +5,15 @@ import StorageTestSupport
 /// The manager over a real origin on a real server, and real downloads.
 @Suite("An update from an origin", .timeLimit(.minutes(60))) struct PullSourceTests {
     let fixture: PullingFixture
-    let clock = ManualClock()
 
     init() throws { fixture = try PullingFixture() }
-
-    /// A manager as a process of the app makes it.
-    private func process(
-        stallTimeout: Duration = .seconds(60), _ set: (inout UpdateOptions) -> Void = { _ in }
-    ) throws -> UpdateManager {
-        var options = UpdateOptions()
-        set(&options)
-        return try .pulling(
-            from: fixture.origin.url, into: fixture.device, options, clock: clock,
-            stallTimeout: stallTimeout)
-    }
 
     private var lifecycle: Lifecycle { get throws { try fixture.device.reopened().lifecycle() } }
 
     /// Publishes a version and brings it to the device, until it is known good.
     private func live(_ version: String) async throws {
         try fixture.publish(version)
-        _ = try await process().update()
-        let next = try process()
-        let boot = try require(try await next.start())
-        expect(boot.version, equals: version)
-        try await next.confirm(version, token: boot.token)
+        try await fixture.bringLive(version)
     }
 
     @Test
@@ -37,7 +21,7 @@ import StorageTestSupport
         try await live("1")
         try expect(fixture.tree("1"), equals: PublishingPlace.first)
         try fixture.publish("2")
-        let manager = try process { $0.policy = .nextNavigation }
+        let manager = try fixture.process { $0.policy = .nextNavigation }
         _ = try await manager.start()
         let check = try await manager.check()
         expect(check.decision == .download && check.release?.version.description == "2")
@@ -64,7 +48,8 @@ import StorageTestSupport
     @Test func `asks once when nothing is new`() async throws {
         try await live("1")
         fixture.origin.forgetRequests()
-        try await expect(process().update(), equals: .upToDate("version 1 is current already"))
+        try await expect(
+            fixture.process().update(), equals: .upToDate("version 1 is current already"))
         expect(fixture.origin.requests.map(\.path), equals: ["/channels/stable.json"])
     }
 
@@ -74,7 +59,7 @@ import StorageTestSupport
         let path = try fixture.path(of: large)
         // A part, and then nothing for as long as the test lasts: only the cancellation ends it.
         fixture.origin.play([.stall(after: 100_000)], on: path)
-        let manager = try process(stallTimeout: .seconds(600))
+        let manager = try fixture.process(stallTimeout: .seconds(600))
         let events = EventReader(manager)
         let update = Task { try await manager.update() }
         _ = await events.next {
@@ -89,7 +74,7 @@ import StorageTestSupport
         #expect { try outcome.get() } throws: { .interrupted ~= $0 }
         try expect(lifecycle.pending == nil && lifecycle.current == nil)
         fixture.origin.forgetRequests()
-        let boot = try await process().update().expectStarted()
+        let boot = try await fixture.process().update().expectStarted()
         expect(boot.version, equals: "2")
         expect(fixture.origin.requests(for: path).map { $0["range"] != nil }, equals: [true])
         try fixture.expectSecond()
@@ -102,7 +87,7 @@ import StorageTestSupport
         let large = try require(PublishingPlace.second["large"])
         let path = try fixture.path(of: large)
         fixture.origin.play([.cut(after: 300_000), .status(404)], on: path)
-        let manager = try process()
+        let manager = try fixture.process()
         _ = try await manager.start()
         await #expect { try await manager.update() } throws: { .notFound ~= $0 }
         try expect(lifecycle.current == "1" && lifecycle.pending == nil)
@@ -128,9 +113,9 @@ import StorageTestSupport
         _ = try fixture.place.publisher().withdraw(VersionName("2"))
         try fixture.serve()
         fixture.origin.forgetRequests()
-        try await process().update().expectReady("1")
+        try await fixture.process().update().expectReady("1")
         expect(fixture.origin.requests.map(\.path), equals: ["/channels/stable.json"])
-        try await expect(process().start()?.version, equals: "1")
+        try await expect(fixture.process().start()?.version, equals: "1")
     }
 
     @Test
@@ -143,10 +128,10 @@ import StorageTestSupport
             $0.app.compatibility = "xyz"
         }
         let stays = UpdateOutcome.upToDate("version 1 is current already")
-        try await expect(process(set).update(), equals: stays)
+        try await expect(fixture.process(set).update(), equals: stays)
         try offerSecond(perMille: 818)
-        try await expect(process { $0.device = "device-1" }.update(), equals: stays)
-        try await process(set).update().expectReady("2")
+        try await expect(fixture.process { $0.device = "device-1" }.update(), equals: stays)
+        try await fixture.process(set).update().expectReady("2")
     }
 
     private func offerSecond(perMille: Int) throws {

@@ -4,7 +4,6 @@ import Synchronization
 
 /// An origin that answers as a test says, and puts content into the store without a network.
 final class ScriptedSource: UpdateSource {
-    /// What it answers to a check.
     enum Answer: Sendable {
         case release(Release)
         case unchanged
@@ -30,7 +29,6 @@ final class ScriptedSource: UpdateSource {
 
     init(_ store: TemporaryStore) { self.store = store }
 
-    /// How often it was asked.
     var checkCount: Int { state.withLock { $0.checkCount } }
     var downloads: [String] { state.withLock { $0.downloads } }
     /// Bytes that the store lacked.
@@ -41,7 +39,7 @@ final class ScriptedSource: UpdateSource {
     /// Makes the next downloads fail.
     func failDownloads(_ errors: StoreError...) { state.withLock { $0.downloadFailures = errors } }
 
-    /// Makes a release that it can deliver.
+    /// A release that it can deliver.
     /// - Parameter saysAddresses: `false` for a format without digests of content.
     func release(
         _ version: String, _ files: [String: String], saysAddresses: Bool = true
@@ -181,7 +179,6 @@ final class Gate: Sendable {
     }
 }
 
-/// A clock that a test turns.
 final class ManualClock: UpdateClock {
     private struct State {
         var now = Duration.seconds(1000)

@@ -5,17 +5,14 @@ import StorageTestSupport
 @Suite("A start", .timeLimit(.minutes(60))) struct StartingTests {
     /// A process that runs version 2, which nobody has confirmed; 1 is known good.
     private func unconfirmed(
-        _ fixture: UpdatingFixture, _ set: (inout UpdateOptions) -> Void = { _ in }
-    ) async throws -> (manager: UpdateManager, boot: BootReport) {
-        try await fixture.live("1")
-        try fixture.offer("2")
-        let before = try fixture.process()
-        _ = try await before.start()
-        _ = try await before.update()
+        _ set: (inout UpdateOptions) -> Void = { _ in }
+    ) async throws -> (fixture: UpdatingFixture, manager: UpdateManager, boot: BootReport) {
+        let fixture = try await UpdatingFixture(live: "1", offering: "2")
+        _ = try await fixture.started().update()
         let manager = try fixture.process(set)
         let boot = try require(try await manager.start())
         expect(boot.version, equals: "2")
-        return (manager, boot)
+        return (fixture, manager, boot)
     }
 
     private func isStart(_ event: UpdateEvent) -> Bool {
@@ -24,9 +21,11 @@ import StorageTestSupport
 
     @Test("that is not confirmed in time is left, tried again by the next process, and banned then")
     func strikes() async throws {
-        let fixture = try UpdatingFixture()
+        let fixture: UpdatingFixture
         do {
-            let (manager, _) = try await unconfirmed(fixture)
+            let first = try await unconfirmed()
+            fixture = first.fixture
+            let manager = first.manager
             let events = EventReader(manager)
             fixture.clock.advance(by: .seconds(30))
             _ = await events.read(until: isStart)
@@ -46,8 +45,7 @@ import StorageTestSupport
 
     @Test("that ends in order with its app is taken back, and made again by the next process")
     func ending() async throws {
-        let fixture = try UpdatingFixture()
-        let (manager, _) = try await unconfirmed(fixture)
+        let (fixture, manager, _) = try await unconfirmed()
         try await manager.end()
         try expect(fixture.lifecycle.boot == nil && fixture.lifecycle.current == "2")
         try expect(fixture.lifecycle.trials.map(\.takenBack), equals: [1])
@@ -57,8 +55,7 @@ import StorageTestSupport
 
     @Test
     func `that wakes late judges nothing before it has heard what came meanwhile`() async throws {
-        let fixture = try UpdatingFixture()
-        let (manager, boot) = try await unconfirmed(fixture)
+        let (fixture, manager, boot) = try await unconfirmed()
         fixture.clock.advance(by: .seconds(3600))
         try await manager.confirm("2", token: boot.token)
         fixture.clock.advance(by: .seconds(3600))
@@ -67,10 +64,8 @@ import StorageTestSupport
 
     @Test("that is not confirmed in time is rolled back, banned at the last strike, and told")
     func deadline() async throws {
-        let fixture = try UpdatingFixture()
-        let (manager, _) = try await unconfirmed(fixture) {
-            $0.confirmWithin = .seconds(20)
-            $0.strikes = 1
+        let (fixture, manager, _) = try await unconfirmed {
+            ($0.confirmWithin, $0.strikes) = (.seconds(20), 1)
         }
         let events = EventReader(manager)
         fixture.clock.advance(by: .seconds(19))
@@ -89,8 +84,7 @@ import StorageTestSupport
     }
 
     @Test func `that is confirmed in time stays, however long it runs`() async throws {
-        let fixture = try UpdatingFixture()
-        let (manager, boot) = try await unconfirmed(fixture)
+        let (fixture, manager, boot) = try await unconfirmed()
         fixture.clock.advance(by: .seconds(29))
         try await manager.confirm("2", token: boot.token)
         try await manager.confirm("2", token: boot.token)
@@ -101,8 +95,7 @@ import StorageTestSupport
     }
 
     @Test func `has only the time that its app is in the foreground`() async throws {
-        let fixture = try UpdatingFixture()
-        let (manager, _) = try await unconfirmed(fixture) { $0.confirmWithin = .milliseconds(1500) }
+        let (fixture, manager, _) = try await unconfirmed { $0.confirmWithin = .milliseconds(1500) }
         let events = EventReader(manager)
         fixture.clock.advance(by: .seconds(1))
         await manager.setForeground(false)
@@ -181,8 +174,7 @@ import StorageTestSupport
     }
 
     @Test func `of another version is not credited with a late confirmation`() async throws {
-        let fixture = try UpdatingFixture()
-        let (manager, boot) = try await unconfirmed(fixture)
+        let (fixture, manager, boot) = try await unconfirmed()
         try fixture.offer("3") { $0.isMandatory = true }
         _ = try await manager.update()
         try expect(fixture.lifecycle.current, equals: "3")
@@ -191,8 +183,7 @@ import StorageTestSupport
     }
 
     @Test func `that another process has settled meanwhile is left alone`() async throws {
-        let fixture = try UpdatingFixture()
-        let (manager, boot) = try await unconfirmed(fixture)
+        let (fixture, manager, boot) = try await unconfirmed()
         try fixture.store.reopened().confirm("2", token: boot.token)
         fixture.clock.advance(by: .seconds(31))
         while await manager.running?.isTrusted != true { await Task.yield() }
@@ -202,8 +193,7 @@ import StorageTestSupport
 
     @Test("is counted once for a process, and forgets what happened in the process before")
     func once() async throws {
-        let fixture = try UpdatingFixture()
-        let (manager, boot) = try await unconfirmed(fixture)
+        let (fixture, manager, boot) = try await unconfirmed()
         try await expect(manager.start(), equals: boot)
         try expect(fixture.lifecycle.current, equals: "2")
     }

@@ -30,7 +30,12 @@ struct UpdatingFixture {
         return UpdateManager(try store.reopened(), source: source, options: options, clock: clock)
     }
 
-    /// Offers a release from now on.
+    func started(_ set: (inout UpdateOptions) -> Void = { _ in }) async throws -> UpdateManager {
+        let manager = try process(set)
+        _ = try await manager.start()
+        return manager
+    }
+
     @discardableResult
     func offer(
         _ version: String, content: String? = nil, saysAddresses: Bool = true,
@@ -46,9 +51,7 @@ struct UpdatingFixture {
     /// Brings a release into the store, as one process after the other does, until it is known good.
     func live(_ version: String) async throws {
         try offer(version)
-        let first = try process()
-        _ = try await first.start()
-        _ = try await first.update()
+        _ = try await started().update()
         let second = try process()
         let boot = try require(try await second.start())
         expect(boot.version, equals: version)
@@ -57,7 +60,6 @@ struct UpdatingFixture {
 
     var lifecycle: Lifecycle { get throws { try store.versions.lifecycle() } }
 
-    /// The names of the logged events.
     func logged() throws -> [String] { try Journal(store.versions).entries().map(\.event.name) }
 }
 
@@ -78,7 +80,6 @@ extension UpdateOutcome {
         return boot
     }
 
-    /// - Returns: the reasons.
     @discardableResult
     func expectRefused(_ version: String? = nil) throws -> [String] {
         guard case .refused(let found, let reasons) = self, found == version ?? found else {

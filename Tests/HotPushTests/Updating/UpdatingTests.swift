@@ -27,8 +27,7 @@ import StorageTestSupport
 
     @Test func `waits for the next start, and is shown then`() async throws {
         let fixture = try await UpdatingFixture(live: "1", offering: "2")
-        let manager = try fixture.process()
-        _ = try await manager.start()
+        let manager = try await fixture.started()
         let reason = try await manager.update().expectReady("2")
         expect(reason.contains("start"))
         try await expect(manager.navigationBegins() == nil)
@@ -38,8 +37,7 @@ import StorageTestSupport
 
     @Test func `is shown at the next navigation, if the policy says so`() async throws {
         let fixture = try await UpdatingFixture(live: "1", offering: "2")
-        let manager = try fixture.process { $0.policy = .nextNavigation }
-        _ = try await manager.start()
+        let manager = try await fixture.started { $0.policy = .nextNavigation }
         _ = try await manager.update()
         try expect(fixture.lifecycle.current, equals: "1")
         try await expect(manager.navigationBegins()?.version, equals: "2")
@@ -51,8 +49,7 @@ import StorageTestSupport
     )
     func now() async throws {
         let fixture = try await UpdatingFixture(live: "1", offering: "2")
-        let manager = try fixture.process { $0.policy = .now }
-        _ = try await manager.start()
+        let manager = try await fixture.started { $0.policy = .now }
         let second = try await manager.update().expectStarted()
         expect(second.version, equals: "2")
         // 2 has not been confirmed: nobody could tell whether it was good.
@@ -72,9 +69,7 @@ import StorageTestSupport
     @Test("that is mandatory is shown at once, and the version that it replaces is not banned")
     func mandatory() async throws {
         let fixture = try await UpdatingFixture(live: "1", offering: "2")
-        let before = try fixture.process()
-        _ = try await before.start()
-        _ = try await before.update()
+        _ = try await fixture.started().update()
         let manager = try fixture.process()
         try await expect(manager.start()?.version, equals: "2")
         try fixture.offer("3") { $0.isMandatory = true }
@@ -87,8 +82,7 @@ import StorageTestSupport
     // CodePush: mandatory is sticky across skipped mandatory releases.
     @Test func `inherits that it is mandatory from one that was never shown`() async throws {
         let fixture = try await UpdatingFixture(live: "1")
-        let manager = try fixture.process()
-        _ = try await manager.start()
+        let manager = try await fixture.started()
         try fixture.offer("2") { $0.isMandatory = true }
         fixture.source.failDownloads(StoreError(.io, "the connection broke"))
         await #expect(throws: StoreError.self) { try await manager.update() }
@@ -111,8 +105,7 @@ import StorageTestSupport
         _ = try await fixture.process().check()
         // The app was closed before it had come, and the publisher has replaced it.
         try fixture.offer("3")
-        let next = try fixture.process()
-        _ = try await next.start()
+        let next = try await fixture.started()
         let boot = try await next.update().expectStarted()
         expect(boot.version, equals: "3")
         try await next.confirm("3", token: boot.token)
@@ -123,8 +116,7 @@ import StorageTestSupport
     @Test("takes back what waits when the content of the current version is offered, by any name")
     func currentUnderAnotherName() async throws {
         let fixture = try await UpdatingFixture(live: "1")
-        let manager = try fixture.process()
-        _ = try await manager.start()
+        let manager = try await fixture.started()
         try fixture.offer("2")
         _ = try await manager.update()
         try expect(fixture.lifecycle.pending, equals: "2")
@@ -263,8 +255,7 @@ import StorageTestSupport
     func `that is taken back by the publisher no longer waits, and costs nothing`() async throws {
         let fixture = try await UpdatingFixture(live: "1")
         try await fixture.live("2")
-        let manager = try fixture.process()
-        _ = try await manager.start()
+        let manager = try await fixture.started()
         try fixture.offer("3")
         _ = try await manager.update()
         try fixture.offer("2")
@@ -281,8 +272,7 @@ import StorageTestSupport
     func bannedAfterwards() async throws {
         let fixture = try await UpdatingFixture(live: "1")
         try fixture.offer("2", saysAddresses: false)
-        let first = try fixture.process()
-        _ = try await first.start()
+        let first = try await fixture.started()
         _ = try await first.update()
         _ = try await fixture.process().start()
         let strict = try fixture.process { $0.strikes = 1 }
