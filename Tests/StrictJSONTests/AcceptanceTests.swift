@@ -34,12 +34,10 @@ import StrictJSON
     ]
 
     @Test(arguments: meanings)
-    func `reads what a valid text means`(text: String, meaning: JSONValue) throws {
+    func `reads what a valid text means, and accepts it in every way`(
+        text: String, meaning: JSONValue
+    ) throws {
         try expect(parse(text), equals: meaning)
-    }
-
-    @Test(arguments: meanings)
-    func `every way of reading accepts a valid text`(text: String, meaning: JSONValue) {
         for reading in Reading.allCases {
             expect(refusal(of: Array(text.utf8), reading: reading) == nil)
         }
