@@ -5,9 +5,7 @@ import Synchronization
 
 /// A page is written aside and takes the old one's place; where that cannot be, it is written into it.
 @Suite("A file that is replaced") struct FileReplacingTests {
-    private let directory: TemporaryDirectory
-
-    init() { directory = TemporaryDirectory() }
+    private let directory = TemporaryDirectory()
 
     private func path(_ name: String) -> String { directory.appending(name) }
 
@@ -63,13 +61,10 @@ import Synchronization
         "stands behind the symbolic link that leads to it, and is as it was if it cannot be written"
     )
     func behindLink() throws {
-        try FileManager.default.createDirectory(
-            atPath: path("deep"), withIntermediateDirectories: false)
+        try Damage.makeDirectory(path("deep"))
         try put("deep/page", "old")
-        try FileManager.default.createSymbolicLink(
-            atPath: path("deep/next"), withDestinationPath: "page")
-        try FileManager.default.createSymbolicLink(
-            atPath: path("link"), withDestinationPath: "deep/next")
+        try Damage.replace(path("deep/next"), by: .symbolicLink("page"))
+        try Damage.replace(path("link"), by: .symbolicLink("deep/next"))
         let full = Refusing(.write, watched: directory.path)
         #expect(throws: StoreError.self) {
             try replaceFile(path("link"), with: Array("new".utf8), on: full)
@@ -88,8 +83,7 @@ import Synchronization
         let before = try inode("page")
         let file = open(path("page"), O_RDWR)
         defer { close(file) }
-        try FileManager.default.createSymbolicLink(
-            atPath: path("link"), withDestinationPath: "/dev/fd/\(file)")
+        try Damage.replace(path("link"), by: .symbolicLink("/dev/fd/\(file)"))
         for name in ["/dev/fd/\(file)", path("link")] {
             try expect(!replaceFile(name, with: Array("new".utf8)))
             try expect(text("page"), equals: "new")
@@ -99,8 +93,7 @@ import Synchronization
 
     @Test("is not made behind a link that leads nowhere, nor in a directory that is not there")
     func nowhere() throws {
-        try FileManager.default.createSymbolicLink(
-            atPath: path("link"), withDestinationPath: "nothing")
+        try Damage.replace(path("link"), by: .symbolicLink("nothing"))
         for name in ["link", "absent/page"] {
             expectRefusal(.notFound, saying: name) { try replaceFile(path(name), with: [1]) }
         }
@@ -153,10 +146,7 @@ private final class Refusing: FileSystemWrapper, Sendable {
     private let watched: String
     private let modes = Mutex<[Int]>([])
 
-    init(_ refusal: Refusal, watched: String) {
-        self.refusal = refusal
-        self.watched = watched
-    }
+    init(_ refusal: Refusal, watched: String) { (self.refusal, self.watched) = (refusal, watched) }
 
     var modesSeen: [Int] { modes.withLock { $0 } }
 
