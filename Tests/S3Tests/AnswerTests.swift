@@ -37,32 +37,12 @@ import BucketTestSupport
         try expect(script.bucket.text("o"), equals: String(repeating: "a", count: 20))
     }
 
-    /// Answers from a script, each time after a while.
-    private struct SlowCarrier: BucketCarrier {
-        let script: ScriptedCarrier
-
-        func carry(
-            _ request: CarriedRequest, onHead: (AnswerHead) -> Bool,
-            onBytes: (UnsafeRawBufferPointer) -> Bool
-        ) -> CarryEnd {
-            pause(milliseconds: 20)
-            return script.carry(request, onHead: onHead, onBytes: onBytes)
-        }
-    }
-
     @Test func `bytes that come below the least rate do not keep a read going`() throws {
-        var steps = [ScriptedCarrier.Step.cut(200, Self.whole(20), "a")]
+        var steps = [Step.cut(200, Self.whole(20), "a")]
         for index in 1..<20 { steps.append(.cut(206, Self.part(index, 20), "a")) }
-        let script = ScriptedCarrier(steps)
-        var options = BucketOptions()
-        options.failureCountMax = 3
-        options.pause = { _ in }
-        let bucket = S3Storage(
-            try BucketLocation(parsing: "s3://updates/app"),
-            at: try BucketEndpoint(bucket: "updates", endpoint: "http://store:9000", region: nil),
-            keys: FixedKeys(nil), carrier: SlowCarrier(script: script), options)
-        expectRefusal(.network) { try bucket.text("o") }
-        expect(script.requests.count, equals: 3)
+        let script = try ScriptedBucket(steps, delay: 20) { $0.failureCountMax = 3 }
+        expectRefusal(.network) { try script.bucket.text("o") }
+        expect(script.carrier.requests.count, equals: 3)
     }
 
     @Test func `a store without ranges is read from the beginning, no byte twice`() throws {
@@ -75,10 +55,15 @@ import BucketTestSupport
         expect(read.bytes, equals: Array("34".utf8))
     }
 
-    @Test func `a file that is replaced while it is read is not mixed`() throws {
-        let script = try ScriptedBucket([
-            .cut(200, Self.whole(10), "0123"), .answer(206, Self.part(4, 10, "\"u\""), "xxxxxx"),
-        ])
+    @Test(
+        arguments: [
+            [.cut(200, whole(10), "0123"), .answer(206, part(4, 10, "\"u\""), "xxxxxx")],
+            [.answer(200, whole(10), "0123")],
+        ] as [[Step]])
+    func `a file that is replaced while it is read is not mixed, and a short one is refused`(
+        _ steps: [Step]
+    ) throws {
+        let script = try ScriptedBucket(steps)
         #expect(throws: StoreError.self) { try script.bucket.text("o") }
     }
 
@@ -94,11 +79,6 @@ import BucketTestSupport
         #expect(throws: StoreError.self) {
             try script.bucket.bytes("o", ReadRequest(range: 4..<6, byteCountMax: 9))
         }
-    }
-
-    @Test func `an answer that is shorter than it says is refused`() throws {
-        let script = try ScriptedBucket([.answer(200, Self.whole(10), "0123")])
-        #expect(throws: StoreError.self) { try script.bucket.text("o") }
     }
 
     @Test func `an answer without a length is read up to its limit`() throws {

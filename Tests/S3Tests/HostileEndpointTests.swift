@@ -158,11 +158,8 @@ import StorageTestSupport
         var options = BucketOptions()
         options.failureCountMax = 2
         options.pause = { _ in }
-        return S3Storage(
-            try BucketLocation(parsing: "s3://updates/app"),
-            at: try BucketEndpoint(
-                bucket: "updates", endpoint: "http://127.0.0.1:\(server.port)", region: nil),
-            keys: FixedKeys(nil), carrier: try CurlBucketCarrier(), options)
+        return try S3Storage(
+            at: "http://127.0.0.1:\(server.port)", CurlBucketCarrier(), options)
     }
 
     /// What the system may give the buffers of two sockets (tcp(7), tcp_rmem and tcp_wmem), and some more.
