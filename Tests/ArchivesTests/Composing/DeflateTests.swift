@@ -12,7 +12,7 @@ import StorageTestSupport
     }()
 
     static func deflate(
-        _ content: [UInt8], pieces size: Int, _ deflater: Deflater
+        _ content: [UInt8], pieces size: Int = 1 << 24, _ deflater: Deflater
     ) throws -> [UInt8] {
         var result: [UInt8] = []
         for start in stride(from: 0, to: content.count, by: size) {
@@ -47,7 +47,7 @@ import StorageTestSupport
         let deflater = try Deflater()
         let inflater = try Inflater()
         for content in Self.contents {
-            let whole = try Self.deflate(content, pieces: 1 << 24, deflater)
+            let whole = try Self.deflate(content, deflater)
             for size in [997, 4096, 65_536] {
                 try expect(Self.deflate(content, pieces: size, deflater), equals: whole)
                 try expect(Self.inflate(whole, pieces: size, inflater), equals: content)
