@@ -110,6 +110,16 @@ final class ToldBucketWorld: Sendable {
         try publisher("reader").clients().history(of: .stable, system)
     }
 
+    func audit(repairing: Bool = false, deep: Bool = false) throws -> OriginAuditReport {
+        var options = OriginAuditOptions()
+        options.check.isDeep = deep
+        let clock = store.clock
+        options.pause = { _ in clock.advance(1) }
+        return try OriginAudit(
+            ModelStorage(store), options, repairingFrom: repairing ? OriginMender([versions]) : nil
+        ).run()
+    }
+
     /// The files below `for/`, in whatever epoch.
     var clientFiles: [String] { store.files.keys.filter { $0.contains("for/") }.sorted() }
 

@@ -114,6 +114,12 @@ final class ServedPlace {
 /// A system of the tests' own: what a channel offers as text, its newest release as an archive.
 enum ModelFeed: ClientFeed {
     static let system = ClientSystem.capgo
+    static let check = "/model/KEY/check"
+
+    /// What a check is told where so many offers were made, of which these count.
+    static func told(
+        _ names: String..., of count: Int, from baseURL: String = "https://u.example.org"
+    ) -> String { "\(baseURL) \(names) of \(count)" }
 
     static func answer(_ inquiry: ClientInquiry) throws(StoreError) -> ClientAnswer? {
         let origin = inquiry.origin
