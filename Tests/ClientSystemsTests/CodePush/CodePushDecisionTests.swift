@@ -46,7 +46,7 @@ import VersionTree
                 perMille: release.perMille)
         }
         for release in releases where release.isWithdrawn {
-            model.withdraw(try require(offers[release.name]))
+            model.origin.withdraw(try require(offers[release.name]))
         }
         var failures: [String] = []
         for row in rows {

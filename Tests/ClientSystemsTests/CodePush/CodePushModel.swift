@@ -34,11 +34,6 @@ struct CodePushModel {
         try origin.publish(.embedded, now: now, for: CodePush.self, configuration)
     }
 
-    /// Takes an offer back.
-    mutating func withdraw(_ offer: ClientOffer) {
-        if let version = offer.version { origin.withdraw(.version(version)) }
-    }
-
     func answer(_ request: ClientRequest) throws -> ClientAnswer? {
         try CodePush.answer(request, configuration, origin)
     }

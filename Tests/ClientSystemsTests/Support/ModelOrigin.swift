@@ -60,11 +60,36 @@ struct ModelOrigin: ClientOrigin {
         }
         let manifest = try Manifest(
             version: try VersionName(name), ordinal: 1, createdAt: 1, entries: entries)
+        return try add(manifest, Array(facts.values))
+    }
+
+    /// Puts a version of a store into the origin.
+    mutating func add(
+        _ manifest: Manifest, bytes: (Manifest.Entry) throws -> [UInt8]
+    ) throws -> PublishedVersion {
+        for entry in manifest.entries { objects[entry.address] = try bytes(entry) }
+        return try add(manifest, [])
+    }
+
+    private mutating func add(
+        _ manifest: Manifest, _ facts: [ObjectFacts]
+    ) throws -> PublishedVersion {
         let content = try manifest.contentAddress()
-        contents[content] = ClientContent(
-            manifest: manifest, facts: ContentFacts(Array(facts.values)))
+        contents[content] = ClientContent(manifest: manifest, facts: ContentFacts(facts))
         return PublishedVersion(
-            name: try VersionName(name), manifest: content, manifestByteCount: 1, content: content)
+            name: manifest.version, manifest: content, manifestByteCount: 1, content: content)
+    }
+
+    /// Gives an object a deflated twin in the facts of all contents.
+    mutating func addTwin(_ twin: Reference, of address: ObjectID) {
+        for content in contents.keys {
+            let facts = contents[content]?.facts.objects.map { facts in
+                var facts = facts
+                if facts.address == address { facts.twin = twin }
+                return facts
+            }
+            contents[content]?.facts = ContentFacts(facts ?? [])
+        }
     }
 
     /// Forgets a content, as a damaged origin may.
@@ -130,6 +155,10 @@ struct ModelOrigin: ClientOrigin {
                 return ArchiveDigest(
                     sha256: try address(of: bytes), byteCount: Int64(bytes.count))
             })
+    }
+
+    mutating func withdraw(_ offer: ClientOffer) {
+        if let version = offer.version { withdraw(.version(version)) }
     }
 
     mutating func withdraw(_ target: OfferedRelease.Target, from channel: ChannelName = .stable) {
