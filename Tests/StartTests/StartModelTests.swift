@@ -35,7 +35,7 @@ private struct Enumeration {
                 seen.insert(event)
                 if let problem = try StartInvariants.problem(world, event, next, model) {
                     let way = Self.way(to: position, origin) + [event]
-                    problems.append("\(problem): \(way.map(\.description))")
+                    problems.append("\(problem): \(way)")
                     return false
                 }
                 guard known[next] == nil, known[next.mirrored] == nil else { continue }
