@@ -50,7 +50,7 @@ package enum Damage {
     }
 
     /// What may stand where a file belongs.
-    package enum Stranger: Sendable, CustomStringConvertible {
+    package enum Stranger: Sendable, Hashable, CustomStringConvertible {
         case nothing, emptyFile, directory, fifo, socket
         case symbolicLink(String)
 
@@ -61,7 +61,7 @@ package enum Damage {
             case .directory: "a directory"
             case .fifo: "a fifo"
             case .socket: "a socket"
-            case .symbolicLink: "a symbolic link"
+            case .symbolicLink(let target): "a symbolic link to \(target)"
             }
         }
     }
