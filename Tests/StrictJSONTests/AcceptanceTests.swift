@@ -43,29 +43,6 @@ import StrictJSON
         }
     }
 
-    @Test func `reads the examples of RFC 8259 section 13`() throws {
-        let image = try parse(
-            #"""
-            {
-              "Image": {
-                  "Width":  800,
-                  "Title":  "View from 15th Floor",
-                  "Thumbnail": {
-                      "Url":    "http://www.example.com/image/481989943",
-                      "Height": 125
-                  },
-                  "Animated" : false,
-                  "IDs": [116, 943, 234, 38793]
-                }
-            }
-            """#)
-        expect(image["Image"]?["Width"]?.asInt64, equals: 800)
-        expect(image["Image"]?["Thumbnail"]?["Height"]?.asInt64, equals: 125)
-        expect(image["Image"]?["Animated"]?.asBool, equals: false)
-        expect(image["Image"]?["IDs"]?.asArray?.map(\.asInt64), equals: [116, 943, 234, 38793])
-        try expect(parse("\"Hello world!\"").asString, equals: "Hello world!")
-    }
-
     @Test func `reads a manifest of ten thousand entries`() throws {
         var writer = JSONWriter()
         writer.beginObject()
