@@ -6,20 +6,15 @@ import StorageTestSupport
 /// What clients fetch says so before a release's files are looked up, so that no check waits for it; checks never do.
 @Suite struct FetchTests {
     /// An origin in which nothing may be put together, and what feeds asked it.
-    private final class WatchedOrigin: ClientOrigin {
+    private final class WatchedOrigin: ModelledOrigin {
         let model: ModelOrigin
         let mayCompose: Bool
         var isFetch = false
         var lookedUp = 0
 
         init(_ model: ModelOrigin, mayCompose: Bool) {
-            self.model = model
-            self.mayCompose = mayCompose
+            (self.model, self.mayCompose) = (model, mayCompose)
         }
-
-        func channel(
-            _ name: ChannelName, for system: ClientSystem
-        ) throws(StoreError) -> ClientChannel? { try model.channel(name, for: system) }
 
         func willFetch(composing: Bool) throws(StoreError) {
             isFetch = true
@@ -31,9 +26,6 @@ import StorageTestSupport
             return try model.content(of: offer)
         }
 
-        func bytes(
-            of document: ClientDocument, for system: ClientSystem
-        ) throws(StoreError) -> [UInt8]? { model.objects[document.address] }
     }
 
     private enum Kind { case archive, file, check }

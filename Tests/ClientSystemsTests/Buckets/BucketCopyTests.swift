@@ -152,9 +152,8 @@ import HotPush
         try expectWhole(world, of: source)
     }
 
-    @Test func `a bucket with an origin of its own is refused, and so is one that is damaged`()
-        throws
-    {
+    @Test
+    func `a bucket with an origin of its own is refused, and so is one that is damaged`() throws {
         let source = try source()
         let other = try ToldBucketWorld(offering: "1")
         let before = other.store.files

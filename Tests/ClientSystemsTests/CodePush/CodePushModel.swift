@@ -61,6 +61,11 @@ struct CodePushModel {
     }
 }
 
+extension ClientOffer {
+    /// How a client says that it runs it.
+    var query: String { "&package_hash=\(packageHash ?? "")" }
+}
+
 extension ClientRequest {
     init(_ path: String, query: String? = nil, fields: [Field] = []) {
         self.init("GET", path, query: query, fields: fields)

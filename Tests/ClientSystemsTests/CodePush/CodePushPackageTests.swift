@@ -104,9 +104,8 @@ import VersionTree
         return device
     }
 
-    @Test func `A difference makes the new tree of the old one, for all pairs of small trees`()
-        throws
-    {
+    @Test
+    func `A difference makes the new tree of the old one, for all pairs of small trees`() throws {
         var origin = ModelOrigin()
         var packages: [CodePushPackage] = []
         for number in 0..<54 {
@@ -261,7 +260,7 @@ import VersionTree
         try expect(decoded(parts[1]), equals: #"{"claimVersion":"1.0.0","contentHash":"\#(hash)"}"#)
         try expect(decoded(parts[2]), equals: "key signs \(parts[0]).\(parts[1])")
         let first = try require(model.origin.histories.values.first?.offers.first)
-        for query in ["", "&package_hash=\(first.packageHash ?? "")"] {
+        for query in ["", first.query] {
             let update = try require(try model.update(query))
             let url = update["download_url"]?.asString
             let files = try require(try model.archive(at: url))

@@ -102,9 +102,8 @@ import VersionTree
         try expect(model.check(id)?["id"]?.asString, equals: second.id)
     }
 
-    @Test func `The manifest is what JavaScript writes with two blanks, and is in the archive`()
-        throws
-    {
+    @Test
+    func `The manifest is what JavaScript writes with two blanks, and is in the archive`() throws {
         var model = HotUpdaterModel()
         let offer = try model.publish("1", ["index.ios.bundle": "hello", "a\"ü/\u{7}.png": "b"])
         let told = try require(try model.check())

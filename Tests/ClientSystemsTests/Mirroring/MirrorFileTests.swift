@@ -101,9 +101,8 @@ import BucketTestSupport
         try expect(answers.text("/model/KEY/check").contains("\"3\", \"2\", \"1\""))
     }
 
-    @Test func `an archive sent again is not looked through again, until one of its files goes`()
-        throws
-    {
+    @Test
+    func `an archive sent again is not looked through again, until one of its files goes`() throws {
         try place.publish("1", ["a": "one", "b": "two"])
         let (mirror, answers) = try place.mirror(place.bucket())
         let body = try BucketPlace.archive(answers)

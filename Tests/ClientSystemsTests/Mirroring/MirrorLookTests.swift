@@ -117,9 +117,8 @@ import Synchronization
         }
     }
 
-    @Test func `what cannot be understood changes nothing, and what is missing is waited for`()
-        throws
-    {
+    @Test
+    func `what cannot be understood changes nothing, and what is missing is waited for`() throws {
         let (mirror, answers) = try place.mirror(place.bucket())
         let old = ModelFeed.told("1", of: 1)
         let steps = try place.begin("2", ["a": "two"], epoch: 2)

@@ -133,9 +133,8 @@ import BucketTestSupport
         }
     }
 
-    @Test func `a pointer that the log does not say goes as soon as the right one stands there`()
-        throws
-    {
+    @Test
+    func `a pointer that the log does not say goes as soon as the right one stands there`() throws {
         try place.publish("1", ["a": "one"])
         let right = place.pointer.serialized()
         var wrong = place.pointer

@@ -68,9 +68,8 @@ import Synchronization
         }
     }
 
-    @Test func `what is damaged is answered from no more, and is well again when it is mended`()
-        throws
-    {
+    @Test
+    func `what is damaged is answered from no more, and is well again when it is mended`() throws {
         try place.publish("1", ["a": "one"])
         let reader = OriginReader(try place.origin())
         let answers = answers(reader)
@@ -259,17 +258,12 @@ import Synchronization
         expect(count > 0 && cost <= 4096)
         // What was used last is still there; what is larger than the limit is read each time.
         try expect(reader.file("channels/c39.json", limit: 1000, mayRead: false) != nil)
-        #expect(throws: StoreError.self) {
-            try reader.file("channels/c0.json", limit: 1000, mayRead: false)
-        }
-        #expect(throws: StoreError.self) {
-            try reader.file("channels/c0.json", limit: 100, mayRead: true)
-        }
+        expectRefusal { try reader.file("channels/c0.json", limit: 1000, mayRead: false) }
+        expectRefusal { try reader.file("channels/c0.json", limit: 100, mayRead: true) }
     }
 
-    @Test func `what was asked for last stays, however large it is, so that it is read once`()
-        throws
-    {
+    @Test
+    func `what was asked for last stays, however large it is, so that it is read once`() throws {
         var limits = OriginReader.Limits()
         (limits.bytes, limits.contents, limits.encoded) = (1000, 100, 100)
         let large = String(repeating: "a", count: 5000)

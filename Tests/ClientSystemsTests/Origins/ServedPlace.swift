@@ -12,11 +12,10 @@ final class ServedPlace {
     private(set) var pointer: ChannelPointer
     var signers: [SigningKey] = []
 
-    /// - Parameter isEnabled: whether the model's system has a configuration.
-    init(isEnabled: Bool = true) throws {
+    init() throws {
         pointer = ChannelPointer(channel: .stable, sequence: 0, createdAt: 1, releases: [])
         try write("origin.json", Array("{\"castreeOrigin\":1}\n".utf8))
-        if isEnabled { try enable(["KEY": .stable]) }
+        try enable(["KEY": .stable])
     }
 
     func enable(_ deployments: [String: ChannelName]) throws {

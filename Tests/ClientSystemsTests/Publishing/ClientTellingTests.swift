@@ -288,21 +288,3 @@ import HotPush
         try expect(place.history(.codePush).offers.map(\.label), equals: ["v1", "v2"])
     }
 }
-
-extension TellingPlace {
-    /// The bytes of an archive, composed from the origin's files.
-    func bytes(of members: [ZipMember]) throws -> [UInt8] {
-        let archive = try ZipArchive(members)
-        var bytes: [UInt8] = []
-        for piece in archive.pieces(in: 0..<archive.byteCount) {
-            switch piece {
-            case .bytes(let piece): bytes += piece
-            case .object(let address, _, _):
-                bytes += try Damage.contents(origin + "/" + OriginLayout.path(.object, address))
-            case .twin(let address, _, _):
-                bytes += try Damage.contents(origin + "/" + OriginLayout.path(.twin, address))
-            }
-        }
-        return bytes
-    }
-}

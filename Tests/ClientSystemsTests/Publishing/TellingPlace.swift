@@ -76,11 +76,9 @@ struct TellingPlace {
         ClientConfiguration(system, baseURL: "https://u.example.org", deployments: ["key": .stable])
     }
 
-    func enable(_ systems: ClientSystem..., on fileSystem: any FileSystem = POSIXFileSystem())
-        throws
-    {
+    func enable(_ systems: ClientSystem...) throws {
         for system in systems {
-            try telling().enable(Self.configuration(system), by: publisher(on: fileSystem))
+            try telling().enable(Self.configuration(system), by: publisher())
         }
     }
 
@@ -148,7 +146,7 @@ struct TellingPlace {
         let inflater = try Inflater()
         var bytes: [UInt8] = []
         try packed.span.bytes.withUnsafeBytes { (packed) throws(StoreError) in
-            try inflater.add(packed) { (piece) throws(StoreError) in bytes += piece }
+            try inflater.add(packed) { bytes += $0 }
         }
         try inflater.finish()
         return bytes

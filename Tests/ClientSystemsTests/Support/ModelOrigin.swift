@@ -95,9 +95,6 @@ struct ModelOrigin: ClientOrigin {
     /// Forgets a content, as a damaged origin may.
     mutating func lose(_ content: ObjectID) { contents[content] = nil }
 
-    /// Puts an object into the origin.
-    mutating func put(_ bytes: [UInt8]) throws { objects[try address(of: bytes)] = bytes }
-
     /// Offers a target at the head of a channel to the clients of a system, and removes an older offer of it.
     ///
     /// - Returns: the offer that clients see.
@@ -190,15 +187,26 @@ struct ModelOrigin: ClientOrigin {
     private static func bytes(
         of archive: ZipArchive, _ objects: [ObjectID: [UInt8]]
     ) throws(StoreError) -> [UInt8] {
+        try archive.bytes { (address, _) throws(StoreError) in
+            guard let object = objects[address] else {
+                throw StoreError(.notFound, "the model has no object \(address)")
+            }
+            return object
+        }
+    }
+}
+
+extension ZipArchive {
+    /// All of it, of objects and twins that are whole.
+    func bytes<Failure: Error>(
+        of object: (ObjectID, _ isTwin: Bool) throws(Failure) -> [UInt8]
+    ) throws(Failure) -> [UInt8] {
         var bytes: [UInt8] = []
-        for piece in archive.pieces(in: 0..<archive.byteCount) {
+        for piece in pieces(in: 0..<byteCount) {
             switch piece {
             case .bytes(let more): bytes += more
-            case .object(let address, let range, _), .twin(let address, let range, _):
-                guard let object = objects[address] else {
-                    throw StoreError(.notFound, "the model has no object \(address)")
-                }
-                bytes += object[Int(range.lowerBound)..<Int(range.upperBound)]
+            case .object(let address, _, _): bytes += try object(address, false)
+            case .twin(let address, _, _): bytes += try object(address, true)
             }
         }
         return bytes
