@@ -76,9 +76,7 @@ import BucketTestSupport
     ])
     func `another part than the one that was asked for is refused`(_ step: Step) throws {
         let script = try ScriptedBucket([step])
-        #expect(throws: StoreError.self) {
-            try script.bucket.bytes("o", ReadRequest(range: 4..<6, byteCountMax: 9))
-        }
+        expectRefusal { try script.bucket.bytes("o", ReadRequest(range: 4..<6, byteCountMax: 9)) }
     }
 
     @Test func `an answer without a length is read up to its limit`() throws {
@@ -99,6 +97,10 @@ import BucketTestSupport
                 + "xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">\(inside)</ListBucketResult>")
     }
 
+    private static func goingOn(_ token: String) -> String {
+        "<IsTruncated>true</IsTruncated><NextContinuationToken>\(token)</NextContinuationToken>"
+    }
+
     private static func file(_ key: String, size: String = "1") -> String {
         "<Contents><Key>\(key)</Key><LastModified>2025-11-24T16:00:00.000Z</LastModified>"
             + "<ETag>&quot;t&quot;</ETag><Size>\(size)</Size><Owner><ID>x</ID></Owner>"
@@ -109,9 +111,7 @@ import BucketTestSupport
         let script = try ScriptedBucket([
             Self.listing(
                 "<Name>updates</Name><!-- a comment --><EncodingType>url</EncodingType><Empty/>"
-                    + Self.file("app/a%2Bb+c", size: "7")
-                    + "<IsTruncated>true</IsTruncated><NextContinuationToken>a&amp;&#x41;&#66;"
-                    + "</NextContinuationToken>")
+                    + Self.file("app/a%2Bb+c", size: "7") + Self.goingOn("a&amp;&#x41;&#66;"))
         ])
         let page = try script.bucket.list(ListRequest(prefix: "a", startAfter: "A", countMax: 5))
         expect(
@@ -153,10 +153,7 @@ import BucketTestSupport
     }
 
     @Test(arguments: [
-        listing(
-            file("app/a") + "<IsTruncated>true</IsTruncated><NextContinuationToken>x"
-                + "</NextContinuationToken>"),
-        listing("<IsTruncated>true</IsTruncated><NextContinuationToken>x</NextContinuationToken>"),
+        listing(file("app/a") + goingOn("x")), listing(goingOn("x")),
     ])
     func `pages that do not lead on end the listing`(_ step: Step) throws {
         let script = try ScriptedBucket([], then: step)
@@ -164,11 +161,7 @@ import BucketTestSupport
         expect(script.carrier.requests.count, equals: 2)
     }
 
-    private static func empty(_ token: String) -> Step {
-        listing(
-            "<IsTruncated>true</IsTruncated><NextContinuationToken>\(token)"
-                + "</NextContinuationToken>")
-    }
+    private static func empty(_ token: String) -> Step { listing(goingOn(token)) }
 
     @Test func `pages without keys end the listing, whatever their tokens`() throws {
         let script = try ScriptedBucket((0..<2_000).map { Self.empty($0 % 2 == 0 ? "A" : "B") })
@@ -177,13 +170,10 @@ import BucketTestSupport
     }
 
     @Test func `some pages without keys are passed over`() throws {
+        let empty = (0..<900).map { Self.empty("\($0)") }
+        let first = Self.listing(Self.file("app/a") + Self.goingOn("x"))
         let script = try ScriptedBucket(
-            (0..<900).map { Self.empty("\($0)") } + [
-                Self.listing(
-                    Self.file("app/a")
-                        + "<IsTruncated>true</IsTruncated><NextContinuationToken>x"
-                        + "</NextContinuationToken>")
-            ] + (0..<900).map { Self.empty("\($0)") } + [Self.listing(Self.file("app/b"))])
+            empty + [first] + empty + [Self.listing(Self.file("app/b"))])
         try expect(script.bucket.keys(), equals: ["a", "b"])
     }
 

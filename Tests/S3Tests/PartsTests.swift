@@ -62,9 +62,7 @@ import Synchronization
         let script = try script([
             Self.begun, Self.part, .refusal(403, "AccessDenied"), .answer(204),
         ])
-        #expect(throws: StoreError.self) {
-            try script.bucket.put("o", try require(content), .object)
-        }
+        expectRefusal { try script.bucket.put("o", try require(content), .object) }
         expect(script.targets.last, equals: "DELETE /updates/app/o?uploadId=u%2B1")
     }
 
@@ -234,9 +232,7 @@ import Synchronization
     ])
     func `an upload without a name is refused`(_ step: Step) throws {
         let script = try script([step])
-        #expect(throws: StoreError.self) {
-            try script.bucket.put("o", try require(content), .object)
-        }
+        expectRefusal { try script.bucket.put("o", try require(content), .object) }
     }
 
     @Test(

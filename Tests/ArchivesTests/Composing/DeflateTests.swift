@@ -95,9 +95,7 @@ import StorageTestSupport
         let inflater = try Inflater()
         let stream = try Self.deflate(Array("to be, or not to be".utf8), pieces: 100, deflater)
         for count in 0..<stream.count {
-            #expect(throws: StoreError.self) {
-                try Self.inflate(Array(stream[..<count]), pieces: 5, inflater)
-            }
+            expectRefusal { try Self.inflate(Array(stream[..<count]), pieces: 5, inflater) }
         }
         for size in [1, stream.count, 100] {
             expectRefusal(.mismatch) { try Self.inflate(stream + [0], pieces: size, inflater) }
