@@ -171,6 +171,32 @@ struct TellingPlace {
     }
 }
 
+/// What is done to an origin that tells the clients of other systems.
+enum TellingVerb {
+    case publish, repeated, verify, withdraw, prune, plan, enable, disable, status
+
+    func run(
+        _ place: TellingPlace, _ telling: ClientTelling, of system: ClientSystem = .expo
+    ) throws {
+        let publisher = place.publisher(telling)
+        let retention = OriginRetention(releaseCount: 1, graceSeconds: 0)
+        switch self {
+        case .publish: try place.publish("3", telling)
+        case .repeated: try place.publish("2", telling)
+        case .verify: try place.publisher(telling, verifying: true).publish("2", of: place.versions)
+        case .withdraw:
+            var urgent = telling
+            urgent.isUrgent = true
+            _ = try place.publisher(urgent).withdraw(VersionName("2"))
+        case .prune: _ = try publisher.collect(retention)
+        case .plan: _ = try publisher.planCollection(retention)
+        case .enable: try telling.enable(TellingPlace.configuration(system), by: publisher)
+        case .disable: _ = try telling.disable(system, by: publisher.engine())
+        case .status: _ = try place.statuses()
+        }
+    }
+}
+
 extension ClientTelling {
     /// Tells some systems by some rules.
     init(
