@@ -141,17 +141,11 @@ package enum Damage {
         defer { try? file.close() }
         try body(file)
     }
-}
-
-extension Damage {
     /// Writes a file, whether it is there or not.
     package static func overwriteOrCreate(_ path: String, with bytes: [UInt8]) throws {
         if !FileManager.default.fileExists(atPath: path) { try replace(path, by: .emptyFile) }
         try overwrite(path, with: bytes)
     }
-}
-
-extension Damage {
     /// Leaves an origin in a directory as the publishers of older castrees did, who wrote no log.
     package static func forgetLog(of origin: String) throws {
         remove("\(origin)/log")
