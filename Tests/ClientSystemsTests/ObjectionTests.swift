@@ -173,9 +173,8 @@ import VersionTree
         #expect(throws: StoreError.self) { try model.publish("2", files, signer: ModelSigner()) }
     }
 
-    @Test func `What cannot be told and stands in a pointer all the same is offered to nobody`()
-        throws
-    {
+    @Test
+    func `What cannot be told and stands in a pointer all the same is offered to nobody`() throws {
         let strange = Requirement(kind: "later", value: "1")
         var model = HotUpdaterModel()
         try model.publish("1", nil, [strange])

@@ -14,7 +14,7 @@ import StorageTestSupport
     }
 
     /// An origin in which a system's clients are offered two releases, and others are offered to nobody here.
-    private struct Subject {
+    struct Subject {
         var origin = ModelOrigin()
         let feed: any ClientFeed.Type
         let configuration: ClientConfiguration
@@ -209,20 +209,25 @@ import StorageTestSupport
             let position = Int.random(in: 0..<fields.count, using: &random)
             fields[position].value = broken(fields[position].value, texts, &random)
         }
+        for name in ["host", "x-forwarded-host"] { fields.append(.init(name, "evil.example")) }
         let body = broken(String(decoding: seed.body, as: UTF8.self), texts, &random)
         return ClientRequest(
             methods.randomElement(using: &random) ?? "GET",
             "/" + broken(String(seed.path.dropFirst()), texts, &random),
             query: seed.query.map { broken($0, texts, &random) },
-            fields: fields + [.init("host", "evil.example")], body: Array(body.utf8))
+            fields: fields, body: Array(body.utf8))
     }
 
-    @Test func `get answers that lead somewhere, and nothing that was offered to nobody`() throws {
-        let subjects = [
+    static func subjects() throws -> [Subject] {
+        [
             try Subject(CodePush.self, "KEY"), try Subject(HotUpdater.self, "ios/production"),
             try Subject(Expo.self, ""), try Subject(Capgo.self, "com.demo.app"),
             try Subject(Chcp.self, "production"), try Subject(Meteor.self, "production"),
         ]
+    }
+
+    @Test func `get answers that lead somewhere, and nothing that was offered to nobody`() throws {
+        let subjects = try Self.subjects()
         var random = SeededRandom()
         for subject in subjects {
             let texts = subject.seeds.flatMap {

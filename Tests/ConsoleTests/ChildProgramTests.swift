@@ -19,9 +19,8 @@ import Expectations
         return (lines, end)
     }
 
-    @Test func `its lines come as it prints them, also one without an end, then its status`()
-        throws
-    {
+    @Test
+    func `its lines come as it prints them, also one without an end, then its status`() throws {
         let (lines, end) = follow(try child("echo one; echo two >&2; printf '\\nthree'; exit 3"))
         expect(lines, equals: ["one", "two", "", "three"])
         expect(end, equals: .init(status: 3))

@@ -85,25 +85,23 @@ import Expectations
         expect(outcome.output.contains("_castree_fsck_complete"))
     }
 
+    /// What bash offers in place of the second word, by the script and what stands for the program.
+    private func completed(_ words: String, _ stub: String) throws -> String {
+        let script = program.outcome(of: "completions bash").output
+        let call = "COMP_WORDS=(castree \(words)); COMP_CWORD=2; _castree_complete"
+        let lines = [stub, script, call, #"printf '%s\n' "${COMPREPLY[@]}""#]
+        return try Shell.run("bash", lines.joined(separator: "\n"))
+    }
+
     @Test func `bash runs the script and quotes what it would obey`() throws {
         let stub = #"castree() { printf '%s|' "$@" >&2; printf 'a b\tx\n$(false)\t\nv1\t\n'; }"#
-        let call = "COMP_WORDS=(castree checkout v); COMP_CWORD=2; _castree_complete"
-        let script = program.outcome(of: "completions bash").output
-        let source = [stub, script, call, #"printf '%s\n' "${COMPREPLY[@]}""#].joined(
-            separator: "\n")
-        let result = try Shell.run("bash", source)
-        expect(result, equals: "a\\ b\n\\$\\(false\\)\nv1\n")
+        try expect(
+            completed("checkout v", stub), equals: "a\\ b\n\\$\\(false\\)\nv1\n")
     }
 
     @Test func `bash passes the words up to the cursor`() throws {
-        let stub = #"castree() { printf '%s' "$#" "$3" "$4"; }"#
-        let call = "COMP_WORDS=(castree add 'x y' z); COMP_CWORD=2; _castree_complete"
-        let script = program.outcome(of: "completions bash").output
-        let source = [stub, script, call, #"printf '%s\n' "${COMPREPLY[@]}""#].joined(
-            separator: "\n")
-        // The stub ends its line like a program does.
-        let result = try Shell.run("bash", source.replacing(#""$4"; }"#, with: #""$4"; echo; }"#))
-        expect(result, equals: "4addx\\ y\n")
+        let stub = #"castree() { printf '%s' "$#" "$3" "$4"; echo; }"#
+        try expect(completed("add 'x y' z", stub), equals: "4addx\\ y\n")
     }
 
     @Test func `bash takes quoting from the words, and puts no space after what goes on`() throws {
@@ -116,11 +114,7 @@ import Expectations
                 castree() { printf '\(word)\\t\\n'; }
                 compopt() { printf '%s ' "$@"; }
                 """
-            let call = "COMP_WORDS=(castree cat d); COMP_CWORD=2; _castree_complete"
-            let script = program.outcome(of: "completions bash").output
-            let source = [stub, script, call, #"printf '%s\n' "${COMPREPLY[@]}""#].joined(
-                separator: "\n")
-            try expect(Shell.run("bash", source), equals: "-o nospace \(word)\n")
+            try expect(completed("cat d", stub), equals: "-o nospace \(word)\n")
         }
     }
 

@@ -5,9 +5,10 @@ import Synchronization
 
 /// A page is written aside and takes the old one's place; where that cannot be, it is written into it.
 @Suite("A file that is replaced") struct FileReplacingTests {
-    private let directory: TemporaryDirectory
+    private let directory = TemporaryDirectory()
 
-    init() { directory = TemporaryDirectory() }
+    /// A disk without room.
+    private let full = FaultyFileSystem { $0.verb == .write ? $0.error(ENOSPC) : nil }
 
     private func path(_ name: String) -> String { directory.appending(name) }
 
@@ -23,11 +24,17 @@ import Synchronization
     @Test(arguments: [0o600, 0o664])
     func `keeps its mode, and is not open to more readers on its way`(_ mode: Int) throws {
         try put("page", "old page", mode: mode)
-        let disk = Refusing(.nothing, watched: directory.path)
+        let disk = FaultyFileSystem()
+        let seen = Mutex<[Int?]>([])
+        disk.onEach { moment, operation in
+            guard moment == .before, operation.verb == .write else { return }
+            seen.withLock { $0.append(try? Damage.mode(operation.path)) }
+        }
         try expect(replaceFile(path("page"), with: Array("new".utf8), on: disk))
         try expect(text("page"), equals: "new")
         try expect(Damage.mode(path("page")), equals: mode)
-        expect(disk.modesSeen.allSatisfy { $0 & ~mode == 0 } && !disk.modesSeen.isEmpty)
+        let modes = seen.withLock { $0 }
+        expect(modes.allSatisfy { ($0 ?? 0o777) & ~mode == 0 } && !modes.isEmpty, "\(modes)")
         expect(Damage.names(directory.path), equals: ["page"])
     }
 
@@ -42,8 +49,7 @@ import Synchronization
     func `is written into where its directory or place takes no other`(_ refusal: Refusal) throws {
         try put("page", "old and longer", mode: 0o640)
         let before = try inode("page")
-        let disk = Refusing(refusal, watched: directory.path)
-        try expect(replaceFile(path("page"), with: Array("new".utf8), on: disk))
+        try expect(replaceFile(path("page"), with: Array("new".utf8), on: refusal.disk()))
         try expect(text("page"), equals: "new")
         try expect(Damage.mode(path("page")), equals: 0o640)
         expect(Damage.names(directory.path), equals: ["page"])
@@ -63,17 +69,11 @@ import Synchronization
         "stands behind the symbolic link that leads to it, and is as it was if it cannot be written"
     )
     func behindLink() throws {
-        try FileManager.default.createDirectory(
-            atPath: path("deep"), withIntermediateDirectories: false)
+        try Damage.makeDirectory(path("deep"))
         try put("deep/page", "old")
-        try FileManager.default.createSymbolicLink(
-            atPath: path("deep/next"), withDestinationPath: "page")
-        try FileManager.default.createSymbolicLink(
-            atPath: path("link"), withDestinationPath: "deep/next")
-        let full = Refusing(.write, watched: directory.path)
-        #expect(throws: StoreError.self) {
-            try replaceFile(path("link"), with: Array("new".utf8), on: full)
-        }
+        try Damage.replace(path("deep/next"), by: .symbolicLink("page"))
+        try Damage.replace(path("link"), by: .symbolicLink("deep/next"))
+        expectRefusal { try replaceFile(path("link"), with: Array("new".utf8), on: full) }
         try expect(text("deep/page"), equals: "old")
         try expect(replaceFile(path("link"), with: Array("new".utf8)))
         try expect(text("deep/page"), equals: "new")
@@ -88,8 +88,7 @@ import Synchronization
         let before = try inode("page")
         let file = open(path("page"), O_RDWR)
         defer { close(file) }
-        try FileManager.default.createSymbolicLink(
-            atPath: path("link"), withDestinationPath: "/dev/fd/\(file)")
+        try Damage.replace(path("link"), by: .symbolicLink("/dev/fd/\(file)"))
         for name in ["/dev/fd/\(file)", path("link")] {
             try expect(!replaceFile(name, with: Array("new".utf8)))
             try expect(text("page"), equals: "new")
@@ -99,8 +98,7 @@ import Synchronization
 
     @Test("is not made behind a link that leads nowhere, nor in a directory that is not there")
     func nowhere() throws {
-        try FileManager.default.createSymbolicLink(
-            atPath: path("link"), withDestinationPath: "nothing")
+        try Damage.replace(path("link"), by: .symbolicLink("nothing"))
         for name in ["link", "absent/page"] {
             expectRefusal(.notFound, saying: name) { try replaceFile(path(name), with: [1]) }
         }
@@ -122,7 +120,6 @@ import Synchronization
 
     @Test
     func `on a full disk says to make room there, and names no command for the store`() throws {
-        let full = Refusing(.write, watched: directory.path)
         let error = expectRefusal(.outOfSpace, saying: "make room there") {
             try replaceFile(path("page"), with: Array("new".utf8), on: full)
         }
@@ -136,62 +133,27 @@ import Synchronization
     }
 }
 
-/// What a file system refuses.
+/// What a file system refuses, and with which error.
 enum Refusal: CaseIterable {
     case nothing, create, createOnReadOnly, mode, rename, renameOntoMount
-    case write
 
-    static let allCases: [Refusal] = [
-        .nothing, .create, .createOnReadOnly, .mode, .rename, .renameOntoMount,
-    ]
-}
-
-/// A file system that refuses one thing, and notes which modes files have while they are written.
-private final class Refusing: FileSystemWrapper, Sendable {
-    let base: any FileSystem = POSIXFileSystem()
-    private let refusal: Refusal
-    private let watched: String
-    private let modes = Mutex<[Int]>([])
-
-    init(_ refusal: Refusal, watched: String) {
-        self.refusal = refusal
-        self.watched = watched
-    }
-
-    var modesSeen: [Int] { modes.withLock { $0 } }
-
-    private func refuse(_ what: Refusal, _ number: Int32) throws(StoreError) {
-        if refusal == what { throw StoreError(systemCall: "test", errno: number, path: watched) }
-    }
-
-    func open(
-        _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
-    ) throws(StoreError) -> Descriptor {
-        if access == .creating {
-            try refuse(.create, EACCES)
-            try refuse(.createOnReadOnly, EROFS)
+    private var operation: (verb: FaultyFileSystem.Verb, number: Int32)? {
+        switch self {
+        case .nothing: nil
+        case .create: (.open, EACCES)
+        case .createOnReadOnly: (.open, EROFS)
+        case .mode: (.setMode, EPERM)
+        case .rename: (.rename, EPERM)
+        case .renameOntoMount: (.rename, EBUSY)
         }
-        return try base.open(directory, path, access, mode: mode)
     }
 
-    func write(_ file: Int32, _ bytes: UnsafeRawBufferPointer) throws(StoreError) {
-        try refuse(.write, ENOSPC)
-        let mode = Int(try base.status(file).mode)
-        modes.withLock { $0.append(mode) }
-        try base.write(file, bytes)
-    }
-
-    func setMode(_ file: Int32, _ mode: UInt32) throws(StoreError) {
-        try refuse(.mode, EPERM)
-        try base.setMode(file, mode)
-    }
-
-    func rename(
-        _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
-        to target: Int32, _ targetPath: UnsafePointer<CChar>
-    ) throws(StoreError) {
-        try refuse(.rename, EPERM)
-        try refuse(.renameOntoMount, EBUSY)
-        try base.rename(source, sourcePath, to: target, targetPath)
+    func disk() -> FaultyFileSystem {
+        FaultyFileSystem { [operation] asked in
+            guard let operation, asked.verb == operation.verb,
+                asked.verb != .open || asked.access == .creating
+            else { return nil }
+            return asked.error(operation.number)
+        }
     }
 }

@@ -12,7 +12,9 @@ import Expectations
     func `an option falls back to its variable and then to its default`(
         arguments: [String], environment: [String: String], expected: String
     ) throws {
-        try expect(value(of: "store", arguments, environment), equals: expected)
+        let surroundings = Surroundings(environment: environment)
+        let call = try invocation(["versions"] + arguments, surroundings)
+        try expect(call.value("store"), equals: expected)
     }
 
     @Test func `a number is a number`() throws {
@@ -64,7 +66,7 @@ import Expectations
         expect(Fixture.program.outcome(of: "du --json").output, equals: "{\"size\":12897485}\n")
     }
 
-    @Test func `a command waits for asynchronous work and gets its result`() async throws {
+    @Test func `a command waits for asynchronous work and gets its result or error`() async throws {
         let call = try call("du")
         let answer = try await onOwnThread {
             try call.waiting {
@@ -73,20 +75,9 @@ import Expectations
             }
         }
         expect(answer, equals: 42)
-    }
-
-    @Test func `a command waits for asynchronous work and gets its error`() async throws {
-        let call = try call("du")
         await #expect(throws: UnknownError.self) {
             try await onOwnThread { try call.waiting { throw UnknownError(word: "late") } }
         }
-    }
-
-    private func value(
-        of option: String, _ arguments: [String], _ environment: [String: String]
-    ) throws -> String? {
-        let surroundings = Surroundings(environment: environment)
-        return try invocation(["versions"] + arguments, surroundings).value(option)
     }
 
     private func call(_ line: String) throws -> Invocation {

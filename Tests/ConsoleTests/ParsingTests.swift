@@ -28,19 +28,12 @@ import Expectations
         expect(outcome.errors.contains("--version=\(next)"))
     }
 
-    @Test func `an option at the end lacks its value`() {
-        let outcome = program.outcome(of: "add d --version")
-        expect(outcome.errors.hasPrefix("castree: option --version needs a value\n"))
-    }
-
-    @Test func `two hyphens end the options`() {
-        expect(program.outcome(of: "versions -- --json -x").output, equals: "versions --json -x\n")
-        expect(program.outcome(of: "-- versions --json").output, equals: "versions --json\n")
-        expect(program.outcome(of: "versions -- --").output, equals: "versions --\n")
-    }
-
-    @Test func `a lone hyphen is an operand`() {
-        expect(program.outcome(of: "versions -").output, equals: "versions -\n")
+    @Test(arguments: [
+        ("versions -- --json -x", "versions --json -x"), ("-- versions --json", "versions --json"),
+        ("versions -- --", "versions --"), ("versions -", "versions -"),
+    ])
+    func `two hyphens end the options, and a lone one is an operand`(line: String, output: String) {
+        expect(program.outcome(of: line).output, equals: output + "\n")
     }
 
     @Test func `the last of several values counts, and a repeated option keeps all`() {
@@ -60,6 +53,7 @@ import Expectations
         ("--json=yes versions", "option --json takes no value"),
         ("add --version 1", "missing argument DIR"),
         ("add d", "missing option --version NAME"),
+        ("add d --version", "option --version needs a value"),
         ("add d e --version 1", "unexpected argument 'e'"),
         ("chekcout a b", "unknown command 'chekcout'; did you mean 'checkout'?"),
         ("adds", "unknown command 'adds'; did you mean 'add'?"),
@@ -104,27 +98,6 @@ import Expectations
             program.outcome(of: ["versions", "--store=\u{301}"]).output.contains("store=\u{301}"))
     }
 
-    @Test func `the programs of the contract have no fault in their tables`() {
-        expect(Fixture.program.faults, equals: [])
-        expect(Fixture.checker.faults, equals: [])
-    }
-
-    @Test func `faults in a table are named`() {
-        let command = Command(
-            "a", summary: "",
-            arguments: [Argument("X", "", .any), Argument("X", "")],
-            options: [.json, .choice("mode", of: ["x"], "", fallback: "y"), .flag("help", "")]
-        ) { _ in .done }
-        let program = Program(
-            "p", version: "1", summary: "", commands: [command, command], defaultCommand: "b")
-        expect(
-            Set(program.faults),
-            equals: [
-                "command 'a' stands twice", "the default command 'b' is not in the table",
-                "a: --json stands twice", "a: --help stands twice", "a: argument X stands twice",
-                "a: X cannot stand after X", "a: the fallback of --mode takes x, not 'y'",
-            ])
-    }
 }
 
 @Suite struct DefaultCommandTests {

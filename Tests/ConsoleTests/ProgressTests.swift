@@ -135,18 +135,15 @@ import Synchronization
         expect(screen.texts.last, equals: "\r\u{1B}[K")
     }
 
-    @Test func `a bar that was never drawn leaves the terminal alone`() {
+    @Test func `a bar that was never drawn leaves the terminal alone, and counts without one`() {
         let screen = Screen()
-        let bar = screen.bar(on: screen.statusLine())
-        bar.report(1)
-        bar.finish()
-        expect(screen.texts.isEmpty)
-    }
-
-    @Test func `without a terminal it only counts`() {
-        let bar = Screen().bar(on: nil)
-        bar.report(3)
-        expect(bar.done, equals: 3)
+        for line in [screen.statusLine(), nil] {
+            let bar = screen.bar(on: line)
+            bar.report(3)
+            expect(bar.done, equals: 3)
+            bar.finish()
+            expect(screen.texts.isEmpty)
+        }
     }
 
     @Test func `a total may become known`() {

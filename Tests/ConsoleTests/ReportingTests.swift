@@ -64,13 +64,6 @@ import StrictJSON
         expect(ExitStatuses.check.status(for: .interrupted).rawValue, equals: 130)
     }
 
-    @Test(arguments: [Console.ExitStatus.done, .problemsLeft])
-    func `a command returns its own exit status`(status: Console.ExitStatus) {
-        let command = Command("c", summary: "") { _ in status }
-        let program = Program("p", version: "1", summary: "", commands: [command])
-        expect(program.outcome(of: "c").status, equals: status.rawValue)
-    }
-
     @Test func `a message with control characters is shown, not obeyed`() {
         let outcome = program.outcome(of: ["frob\u{1B}[2J\nnicate\u{202E}"])
         expect(

@@ -24,20 +24,17 @@ import StoreCommands
         let directory = TemporaryDirectory()
         let shared = directory.appending("shared")
         let (page, precious) = ("\(shared)/page", directory.appending("precious"))
-        try FileManager.default.createDirectory(atPath: shared, withIntermediateDirectories: false)
+        try Damage.makeDirectory(shared)
         try Data("precious".utf8).write(to: URL(filePath: precious))
-        func link(_ path: String, _ target: String) throws {
-            try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: target)
-        }
         var reader: Int32 = -1
         switch trap {
         case .file: try Data("theirs".utf8).write(to: URL(filePath: page))
-        case .link: try link(page, precious)
-        case .dangling: try link(page, directory.appending("new"))
+        case .link: try Damage.replace(page, by: .symbolicLink(precious))
+        case .dangling: try Damage.replace(page, by: .symbolicLink(directory.appending("new")))
         case .secondLink:
             // Mine leads to theirs.
-            try link(page, precious)
-            try link(directory.appending("mine"), page)
+            try Damage.replace(page, by: .symbolicLink(precious))
+            try Damage.replace(directory.appending("mine"), by: .symbolicLink(page))
         case .fifo:
             try require(mkfifo(page, 0o666) == 0)
             reader = open(page, O_RDWR | O_NONBLOCK)
@@ -51,17 +48,14 @@ import StoreCommands
             expectRefusal(.permission, saying: "\(page): ") {
                 try replaceFile(name, with: Array("new".utf8), on: disk)
             }
-            try expect(
-                String(decoding: Damage.contents(precious), as: UTF8.self), equals: "precious")
+            try expect(Damage.contents(precious), equals: Array("precious".utf8))
             expect(Damage.names(shared), equals: before)
         } else if trap == .dangling {
             expectRefusal(.notFound) { try replaceFile(name, with: Array("new".utf8), on: disk) }
         } else {
             _ = try replaceFile(name, with: Array("new".utf8), on: disk)
             let written = trap == .file ? page : precious
-            if trap != .fifo {
-                try expect(String(decoding: Damage.contents(written), as: UTF8.self), equals: "new")
-            }
+            if trap != .fifo { try expect(Damage.contents(written), equals: Array("new".utf8)) }
         }
         expect(!FileManager.default.fileExists(atPath: directory.appending("new")))
     }
@@ -77,15 +71,11 @@ struct SwappedOutputTests {
         let directory = TemporaryDirectory()
         let (reports, moved) = (directory.appending("reports"), directory.appending("moved"))
         let precious = directory.appending("precious")
-        for path in [reports, precious] {
-            try FileManager.default.createDirectory(
-                atPath: path, withIntermediateDirectories: false)
-        }
+        for path in [reports, precious] { try Damage.makeDirectory(path) }
         let name = kind == "link" ? "page" : "file"
         if kind != "new" { try Data("old".utf8).write(to: URL(filePath: "\(reports)/\(name)")) }
         if kind == "link" {
-            try FileManager.default.createSymbolicLink(
-                atPath: "\(reports)/file", withDestinationPath: "page")
+            try Damage.replace("\(reports)/file", by: .symbolicLink("page"))
         }
         var asked = 0
         let isOwn = try replaceFile("\(reports)/file", with: Array("new".utf8)) {
@@ -99,37 +89,30 @@ struct SwappedOutputTests {
         }
         expect(isOwn)
         expect(Damage.names(precious), equals: [])
-        try expect(
-            String(decoding: Damage.contents("\(moved)/\(name)"), as: UTF8.self), equals: "new")
+        try expect(Damage.contents("\(moved)/\(name)"), equals: Array("new".utf8))
         expect(Damage.names(moved), equals: kind == "link" ? ["file", "page"] : ["file"])
     }
 
     @Test func `is a link's target as the user whose directory the link is in`() throws {
         let directory = TemporaryDirectory()
         let (theirs, roots) = (directory.appending("theirs"), directory.appending("roots"))
-        for path in [theirs, roots] {
-            try FileManager.default.createDirectory(
-                atPath: path, withIntermediateDirectories: false)
-        }
+        for path in [theirs, roots] { try Damage.makeDirectory(path) }
         chmod(directory.path, 0o755)
         for target in [roots + "/file", "../roots/file"] {
             unlink(theirs + "/file")
             symlink(target, theirs + "/file")
             lchown(theirs + "/file", 5_001, 5_001)
             chown(theirs, 5_001, 5_001)
-            expectRefusal(.notFound) {
-                try replaceFile(
+            func replace() throws {
+                _ = try replaceFile(
                     theirs + "/file", with: [1], asking: fileSystem(forWritingIn:_:))
             }
+            expectRefusal(.notFound) { try replace() }
             expect(Damage.names(roots), equals: [])
             try Data("old".utf8).write(to: URL(filePath: roots + "/file"))
-            expectRefusal(.permission) {
-                try replaceFile(
-                    theirs + "/file", with: [1], asking: fileSystem(forWritingIn:_:))
-            }
+            expectRefusal(.permission) { try replace() }
             expect(Damage.names(roots), equals: ["file"])
-            try expect(
-                String(decoding: Damage.contents(roots + "/file"), as: UTF8.self), equals: "old")
+            try expect(Damage.contents(roots + "/file"), equals: Array("old".utf8))
             unlink(roots + "/file")
         }
     }
@@ -148,9 +131,7 @@ private struct Owned: FileSystemWrapper {
     private let parent: String
 
     init(_ owner: Owner, _ path: String, in parent: String) {
-        self.owner = owner
-        self.path = path
-        self.parent = parent
+        (self.owner, self.path, self.parent) = (owner, path, parent)
     }
 
     func status(

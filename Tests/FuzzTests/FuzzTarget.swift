@@ -1,3 +1,5 @@
+import CASStore
+
 /// A reader of bytes that come from strangers, and what must hold for whatever it is given.
 ///
 /// The same targets run in two ways: seeded, in the tests, and under libFuzzer (`Tests/FuzzTests/run`).
@@ -29,4 +31,16 @@ struct Complaint: Error, CustomStringConvertible {
 
 func hold(_ condition: Bool, _ complaint: @autoclosure () -> String) throws {
     if !condition { throw Complaint(description: complaint()) }
+}
+
+/// What is read; `nil` if it is refused, in a sentence and with one of the codes that say so.
+func unlessRefused<Value>(
+    as codes: [StoreError.Code]? = nil, _ read: () throws -> Value
+) throws -> Value? {
+    do {
+        return try read()
+    } catch let error as StoreError {
+        try hold(codes?.contains(error.code) ?? true && !error.message.isEmpty, "\(error)")
+        return nil
+    }
 }

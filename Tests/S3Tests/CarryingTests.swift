@@ -11,6 +11,22 @@ import S3
         var end: CarryEnd
         var head: AnswerHead?
         var body: String
+        var sent: [String] = []
+    }
+
+    /// Carries one request to a server that gives one answer.
+    private func carry(
+        _ answer: String?, _ method: String = "GET", _ path: String = "/b/k",
+        takesHead: Bool = true, takesBody: Bool = true,
+        _ change: (inout CarriedRequest) -> Void = { _ in }
+    ) throws -> Result {
+        let server = try OneAnswerServer([answer])
+        defer { server.stop() }
+        var request = request(server, method, path)
+        change(&request)
+        var result = try carry(request, takesHead: takesHead, takesBody: takesBody)
+        result.sent = server.requests
+        return result
     }
 
     private func carry(
@@ -40,9 +56,7 @@ import S3
     }
 
     @Test func `an answer comes with its fields in lower case, and its body`() throws {
-        let server = try OneAnswerServer([Self.ok])
-        defer { server.stop() }
-        let result = try carry(request(server))
+        let result = try carry(Self.ok)
         expect(result.end, equals: .finished)
         expect(result.head?.status == 200 && result.head?["etag"] == "\"t\"")
         expect(result.body, equals: "ok")
@@ -50,12 +64,9 @@ import S3
 
     @Test(arguments: ["GET", "HEAD", "DELETE", "PUT", "POST"])
     func `the request is the one that was signed`(_ method: String) throws {
-        let server = try OneAnswerServer([Self.none])
-        defer { server.stop() }
         let path = "/b/a%2Bb/../%C3%BC//x?delete=&a=%2F"
-        _ = try carry(request(server, method, path))
-        let text = try require(server.requests.first)
-        expect(text.hasPrefix("\(method) \(path) HTTP/1.1\r\nHost: 127.0.0.1:\(server.port)\r\n"))
+        let text = try require(carry(Self.none, method, path).sent.first)
+        expect(text.hasPrefix("\(method) \(path) HTTP/1.1\r\nHost: 127.0.0.1:"))
         expect(text.contains("\r\nx-amz-date: d\r\n") && text.contains("\r\nauthorization: a\r\n"))
         expect(text.contains("\r\nAccept-Encoding: identity\r\n"))
         for name in ["expect:", "transfer-encoding:", "content-type:", "range:"] {
@@ -111,76 +122,51 @@ import S3
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
     ])
     func `a connection that ends too early is no answer`(_ text: String) throws {
-        let server = try OneAnswerServer([text])
-        defer { server.stop() }
-        try expect(carry(request(server)).end.failure, equals: .noAnswer)
+        try expect(carry(text).end.failure, equals: .noAnswer)
     }
 
     @Test(arguments: ["hello\r\n\r\n", "SSH-2.0-OpenSSH\r\n", "HTTP/1.1 2x0 OK\r\n\r\n"])
     func `what is not HTTP is malformed`(_ text: String) throws {
-        let server = try OneAnswerServer([text])
-        defer { server.stop() }
-        try expect(carry(request(server)).end.failure, equals: .malformed)
+        try expect(carry(text).end.failure, equals: .malformed)
     }
 
     @Test func `a server that keeps silent is given up`() throws {
-        let server = try OneAnswerServer([nil])
-        defer { server.stop() }
-        var request = request(server, "PUT")
-        request.totalMilliseconds = 200
-        try expect(carry(request).end.failure, equals: .noAnswer)
+        try expect(carry(nil, "PUT") { $0.totalMilliseconds = 200 }.end.failure, equals: .noAnswer)
     }
 
     @Test func `twenty days are not too long`() throws {
-        let server = try OneAnswerServer([Self.ok])
-        defer { server.stop() }
-        var request = request(server)
-        request.totalMilliseconds = 1_728_000_000
-        try expect(carry(request).end, equals: .finished)
+        try expect(
+            carry(Self.ok) { $0.totalMilliseconds = 1_728_000_000 }.end, equals: .finished)
     }
 
     @Test func `the caller ends a request at its head or at its body`() throws {
-        let server = try OneAnswerServer([Self.ok])
-        defer { server.stop() }
-        let atHead = try carry(request(server), takesHead: false)
+        let atHead = try carry(Self.ok, takesHead: false)
         expect(atHead.end == .refused && atHead.body.isEmpty)
-        try expect(carry(request(server), takesBody: false).end, equals: .refused)
+        try expect(carry(Self.ok, takesBody: false).end, equals: .refused)
     }
 
     @Test func `a request that is stopped ends`() throws {
-        let server = try OneAnswerServer([nil])
-        defer { server.stop() }
-        var request = request(server)
-        request.isStopped = { true }
-        try expect(carry(request).end.failure, equals: .stopped)
+        try expect(carry(nil) { $0.isStopped = { true } }.end.failure, equals: .stopped)
     }
 
     @Test func `a file that has become shorter ends its request`() throws {
-        let server = try OneAnswerServer([Self.none])
-        defer { server.stop() }
         let directory = TemporaryDirectory()
         let file = try directory.file(Array("short".utf8))
-        var request = request(server, "PUT")
-        request.body = CarriedBody(StorageBody(file: file.raw, byteCount: 500, address: .zero))
-        try expect(carry(request).end.failure, equals: .body)
+        let body = StorageBody(file: file.raw, byteCount: 500, address: .zero)
+        try expect(
+            carry(Self.none, "PUT") { $0.body = CarriedBody(body) }.end.failure, equals: .body)
     }
 
     @Test(arguments: ["a\r\nb: c", "a\0"])
     func `a field that holds a line end is not sent`(_ value: String) throws {
-        let server = try OneAnswerServer([Self.none])
-        defer { server.stop() }
-        var request = request(server)
-        request.fields.append((name: "x", value: value))
-        try expect(carry(request).end.failure == .useless && server.requests.isEmpty)
+        let result = try carry(Self.none) { $0.fields.append((name: "x", value: value)) }
+        expect(result.end.failure == .useless && result.sent.isEmpty)
     }
 
     @Test func `a redirect is an answer, and is not followed`() throws {
-        let server = try OneAnswerServer([
+        let result = try carry(
             "HTTP/1.1 307 Temporary Redirect\r\nLocation: http://127.0.0.1:1/\r\n"
-                + "Content-Length: 0\r\n\r\n"
-        ])
-        defer { server.stop() }
-        let result = try carry(request(server, "PUT"))
+                + "Content-Length: 0\r\n\r\n", "PUT")
         expect(result.end == .finished && result.head?.status == 307)
     }
 }

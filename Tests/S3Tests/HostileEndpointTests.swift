@@ -57,6 +57,7 @@ import StorageTestSupport
                 return FloodServer.Flood(
                     beginning: beginning, piece: piece, count: Self.gigabyte / piece.count)
             }
+            func whole(_ text: String) -> FloodServer.Flood { FloodServer.Flood(beginning: text) }
             func document(_ text: String, _ piece: String = "", _ count: Int = 0)
                 -> FloodServer.Flood
             {
@@ -82,14 +83,11 @@ import StorageTestSupport
             case .errorTrailer:
                 return endless("HTTP/1.1 403 Forbidden\r\n" + Self.chunked, Self.trailerField)
             case .more: return endless(head + "Content-Length: 5\r\n\r\n")
-            case .fewer:
-                return FloodServer.Flood(beginning: head + "Content-Length: 100\r\n\r\nshort")
-            case .negative:
-                return FloodServer.Flood(beginning: head + "Content-Length: -5\r\n\r\nshort")
+            case .fewer: return whole(head + "Content-Length: 100\r\n\r\nshort")
+            case .negative: return whole(head + "Content-Length: -5\r\n\r\nshort")
             case .twoLengths:
-                return FloodServer.Flood(
-                    beginning: head
-                        + "Content-Length: 5\r\nContent-Length: 1073741824\r\n\r\nshort")
+                return whole(
+                    head + "Content-Length: 5\r\nContent-Length: 1073741824\r\n\r\nshort")
             case .entities:
                 var text = "<!DOCTYPE a [<!ENTITY e0 \"xxxxxxxxxx\">"
                 for number in 1...20 {
@@ -109,16 +107,14 @@ import StorageTestSupport
                     "<ListBucketResult>",
                     "<Contents><Key>app/k</Key><Size>1</Size><ETag>t</ETag></Contents>", 1_000_000)
             case .attributes: return document("<ListBucketResult", " a=\"b\"", 1_000_000)
-            case .unasked: return FloodServer.Flood(beginning: "HTTP/1.1 304 Same\r\n\r\n")
-            case .beyond:
-                return FloodServer.Flood(beginning: "HTTP/1.1 416 No\r\nContent-Length: 0\r\n\r\n")
+            case .unasked: return whole("HTTP/1.1 304 Same\r\n\r\n")
+            case .beyond: return whole("HTTP/1.1 416 No\r\nContent-Length: 0\r\n\r\n")
             case .redirects:
-                return FloodServer.Flood(
-                    beginning: "HTTP/1.1 307 There\r\nLocation: /app/a\r\nContent-Length: 0\r\n\r\n"
-                )
+                return whole(
+                    "HTTP/1.1 307 There\r\nLocation: /app/a\r\nContent-Length: 0\r\n\r\n")
             case .otherPart:
-                return FloodServer.Flood(
-                    beginning: "HTTP/1.1 206 Part\r\nContent-Range: bytes 7-11/12\r\n"
+                return whole(
+                    "HTTP/1.1 206 Part\r\nContent-Range: bytes 7-11/12\r\n"
                         + "Content-Length: 5\r\n\r\nother")
             }
         }
@@ -158,11 +154,8 @@ import StorageTestSupport
         var options = BucketOptions()
         options.failureCountMax = 2
         options.pause = { _ in }
-        return S3Storage(
-            try BucketLocation(parsing: "s3://updates/app"),
-            at: try BucketEndpoint(
-                bucket: "updates", endpoint: "http://127.0.0.1:\(server.port)", region: nil),
-            keys: FixedKeys(nil), carrier: try CurlBucketCarrier(), options)
+        return try S3Storage(
+            at: "http://127.0.0.1:\(server.port)", CurlBucketCarrier(), options)
     }
 
     /// What the system may give the buffers of two sockets (tcp(7), tcp_rmem and tcp_wmem), and some more.

@@ -64,9 +64,7 @@ import S3
     @Test func `a prefix of 700 bytes is taken, one of 701 refused`() throws {
         let longest = String(repeating: "a", count: 700)
         try expect(BucketLocation(parsing: "s3://updates/\(longest)").prefix, equals: longest)
-        #expect(throws: StoreError.self) {
-            try BucketLocation(parsing: "s3://updates/\(longest)a")
-        }
+        expectRefusal { try BucketLocation(parsing: "s3://updates/\(longest)a") }
     }
 
     @Test func `a tag is the same with and without its quotes`() {

@@ -16,6 +16,7 @@ import Synchronization
         200, [],
         " \n<?xml version=\"1.0\"?><CompleteMultipartUploadResult><ETag/>"
             + "</CompleteMultipartUploadResult>")
+    private static let parts = [begun, part, part, part]
     private static let there = Step.answer(200, [("content-length", "25"), ("etag", "\"w-3\"")])
 
     private func script(
@@ -31,8 +32,7 @@ import Synchronization
     private let content = try? StorageBody(SeededRandom.content(25))
 
     @Test func `begin, parts, join, look`() throws {
-        let script = try script(
-            [Self.begun, Self.part, Self.part, Self.part, Self.joined, Self.there])
+        let script = try script(Self.parts + [Self.joined, Self.there])
         let body = try require(content)
         try expect(script.bucket.put("o", body, .object), equals: .stored(EntityTag("w-3")))
         expect(
@@ -62,9 +62,7 @@ import Synchronization
         let script = try script([
             Self.begun, Self.part, .refusal(403, "AccessDenied"), .answer(204),
         ])
-        #expect(throws: StoreError.self) {
-            try script.bucket.put("o", try require(content), .object)
-        }
+        expectRefusal { try script.bucket.put("o", try require(content), .object) }
         expect(script.targets.last, equals: "DELETE /updates/app/o?uploadId=u%2B1")
     }
 
@@ -119,7 +117,7 @@ import Synchronization
 
     @Test(arguments: 2...5)
     func `what is interrupted is aborted, by one short request`(_ count: Int) throws {
-        let good = [Self.begun, Self.part, Self.part, Self.part, .answer(503)].prefix(count)
+        let good = (Self.parts + [.answer(503)]).prefix(count)
         let script = try script(Array(good), then: .answer(204), stoppedAfter: count)
         expectRefusal(.interrupted) { try script.bucket.put("o", try require(content), .object) }
         expect(script.carrier.requests.count, equals: count + 1)
@@ -167,10 +165,7 @@ import Synchronization
         var options = BucketOptions()
         options.pause = { _ in }
         (options.wholeByteCountMax, options.partByteCount, options.partJobCount) = (1, 1, 2)
-        let bucket = S3Storage(
-            try BucketLocation(parsing: "s3://updates/app"),
-            at: try BucketEndpoint(bucket: "updates", endpoint: "http://store", region: nil),
-            keys: FixedKeys(nil), carrier: carrier, options)
+        let bucket = try S3Storage(at: "http://store", carrier, options)
         try expect(!bucket.put("o", StorageBody(SeededRandom.content(40)), .object).isStored)
         let seen = carrier.seen.withLock { $0 }
         expect(seen.last, equals: "DELETE ")
@@ -189,31 +184,28 @@ import Synchronization
 
     @Test(arguments: [0, 1, 4])
     func `a refusal after an answer that decides nothing keeps its code`(_ goodCount: Int) throws {
-        let good = [Self.begun, Self.part, Self.part, Self.part].prefix(goodCount)
         let script = try script(
-            good + [.answer(503), .refusal(403, "QuotaExceeded")], then: .answer(404))
+            Self.parts.prefix(goodCount) + [.answer(503), .refusal(403, "QuotaExceeded")],
+            then: .answer(404))
         try expect(doubt(script)?.refusal, equals: .outOfSpace)
     }
 
     @Test func `an end that is no answer of S3 after a lost one leaves the file unknown`() throws {
         let script = try script(
-            [Self.begun, Self.part, Self.part, Self.part, .fail(.noAnswer), .answer(405)],
-            then: .answer(404))
+            Self.parts + [.fail(.noAnswer), .answer(405)], then: .answer(404))
         try expect(doubt(script)?.refusal, equals: .bucketAnswer)
     }
 
     @Test func `joined, and the answer lost: it is there`() throws {
-        let script = try script([
-            Self.begun, Self.part, Self.part, Self.part, .fail(.noAnswer),
-            .refusal(404, "NoSuchUpload"), Self.there,
-        ])
+        let script = try script(
+            Self.parts + [.fail(.noAnswer), .refusal(404, "NoSuchUpload"), Self.there])
         try expect(script.bucket.put("o", try require(content), .object).isStored)
     }
 
     @Test(arguments: ["InternalError", "SlowDown"])
     func `an end that begins well and passes badly is sent again`(_ code: String) throws {
         let late = Step.answer(200, [], " \n<Error><Code>\(code)</Code></Error>")
-        let good = [Self.begun, Self.part, Self.part, Self.part]
+        let good = Self.parts
         let mended = try script(good + [late, Self.joined, Self.there])
         try expect(mended.bucket.put("o", try require(content), .object).isStored)
         expect(mended.waits.count, equals: 1)
@@ -230,7 +222,7 @@ import Synchronization
         [.answer(200, [], "<Error><Code>InvalidPart</Code></Error>"), .answer(404)],
     ])
     func `what is not there whole afterwards is unknown`(_ steps: [Step]) throws {
-        let script = try script([Self.begun, Self.part, Self.part, Self.part] + steps)
+        let script = try script(Self.parts + steps)
         try expect(!script.bucket.put("o", try require(content), .object).isStored)
     }
 
@@ -240,9 +232,7 @@ import Synchronization
     ])
     func `an upload without a name is refused`(_ step: Step) throws {
         let script = try script([step])
-        #expect(throws: StoreError.self) {
-            try script.bucket.put("o", try require(content), .object)
-        }
+        expectRefusal { try script.bucket.put("o", try require(content), .object) }
     }
 
     @Test(

@@ -176,7 +176,7 @@ import Synchronization
 
     @Test func `a clock that is 20 minutes wrong is set right, and said once`() throws {
         for offset: Int64 in [-1_200, 1_200] {
-            let notes = Notes()
+            let notes = Notices()
             var options = BucketOptions()
             options.now = { secondsNow() + offset }
             options.note = { notes.add($0) }

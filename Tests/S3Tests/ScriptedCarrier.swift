@@ -1,6 +1,5 @@
-import Platform
+import BucketTestSupport
 import S3
-import Storage
 import Synchronization
 
 /// Answers requests from a script, and remembers them; a request that is stopped fails.
@@ -24,13 +23,16 @@ final class ScriptedCarrier: BucketCarrier {
 
     private let steps: Mutex<[Step]>
     private let last: Step?
+    private let delay: Int32
     private let seen = Mutex<[CarriedRequest]>([])
     private let ended = Mutex(0)
 
-    /// - Parameter last: what happens to all requests after the script's end; nil: there may be none.
-    init(_ steps: [Step], then last: Step? = nil) {
+    /// - Parameters:
+    ///   - last: what happens to all requests after the script's end; nil: there may be none.
+    ///   - delay: the milliseconds that each answer takes.
+    init(_ steps: [Step], then last: Step? = nil, delay: Int32 = 0) {
         self.steps = Mutex(steps)
-        self.last = last
+        (self.last, self.delay) = (last, delay)
     }
 
     var requests: [CarriedRequest] { seen.withLock { $0 } }
@@ -42,6 +44,7 @@ final class ScriptedCarrier: BucketCarrier {
         onBytes: (UnsafeRawBufferPointer) -> Bool
     ) -> CarryEnd {
         seen.withLock { $0.append(request) }
+        if delay > 0 { pause(milliseconds: delay) }
         defer { ended.withLock { $0 += 1 } }
         if request.isStopped() { return .failed(CarryFailure(.stopped, "stopped")) }
         guard let step = steps.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) ?? last else {
@@ -71,7 +74,7 @@ final class ScriptedCarrier: BucketCarrier {
 struct ScriptedBucket {
     let carrier: ScriptedCarrier
     let bucket: S3Storage
-    let notes = Notes()
+    let notes = Notices()
     private let waited: Waited
     private final class Waited: Sendable {
         let times = Mutex<[Duration]>([])
@@ -87,24 +90,22 @@ struct ScriptedBucket {
     init(
         _ steps: [ScriptedCarrier.Step], then last: ScriptedCarrier.Step? = nil,
         endpoint: String? = "http://store:9000", keys: any KeySource = FixedKeys(keys),
-        stoppedAfter: Int? = nil, _ change: (inout BucketOptions) -> Void = { _ in }
+        delay: Int32 = 0, stoppedAfter: Int? = nil,
+        _ change: (inout BucketOptions) -> Void = { _ in }
     ) throws {
         let waited = Waited()
         self.waited = waited
-        let carrier = ScriptedCarrier(steps, then: last)
+        let carrier = ScriptedCarrier(steps, then: last, delay: delay)
         self.carrier = carrier
         let notes = notes
         var options = BucketOptions()
         if let stoppedAfter { options.isStopped = { carrier.endedCount >= stoppedAfter } }
-        options.note = { notes.add($0) }
+        options.note = notes.sink
         options.pause = { time in waited.times.withLock { $0.append(time) } }
         // Each wait is over at once, and a second later.
         options.now = { 1_764_000_000 + waited.times.withLock { Int64($0.count) } }
         change(&options)
-        bucket = S3Storage(
-            try BucketLocation(parsing: "s3://updates/app"),
-            at: try BucketEndpoint(bucket: "updates", endpoint: endpoint, region: nil), keys: keys,
-            carrier: carrier, options)
+        bucket = try S3Storage(at: endpoint, keys: keys, carrier, options)
     }
 
     /// The value of a field of each request.
@@ -118,11 +119,17 @@ struct ScriptedBucket {
     }
 }
 
-/// What a bucket said to its user.
-final class Notes: Sendable {
-    private let texts = Mutex<[String]>([])
-    var all: [String] { texts.withLock { $0 } }
-    func add(_ text: String) { texts.withLock { $0.append(text) } }
+extension S3Storage {
+    /// The prefix `app` of the bucket `updates`.
+    convenience init(
+        at endpoint: String?, keys: any KeySource = FixedKeys(nil), _ carrier: any BucketCarrier,
+        _ options: BucketOptions
+    ) throws {
+        self.init(
+            try BucketLocation(parsing: "s3://updates/app"),
+            at: try BucketEndpoint(bucket: "updates", endpoint: endpoint, region: nil), keys: keys,
+            carrier: carrier, options)
+    }
 }
 
 extension CarryEnd {

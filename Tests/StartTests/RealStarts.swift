@@ -188,8 +188,7 @@ final class RealStarts {
 
     @discardableResult
     private func castree(_ arguments: [String]) throws -> Finished {
-        let finished = try place.done(words: arguments)
-        return finished
+        try place.done(words: arguments)
     }
 
     // MARK: Servers

@@ -44,7 +44,7 @@ enum StartVisit: String, Hashable, CaseIterable {
 }
 
 /// Something that happens.
-enum StartEvent: Hashable, CustomStringConvertible {
+enum StartEvent: Hashable {
     case begin(Int)
     case visit(StartVisit, Int)
     /// A navigation whose page cannot be sent, or is not there.
@@ -67,29 +67,6 @@ enum StartEvent: Hashable, CustomStringConvertible {
     case activate(String)
     case rollback
     case pull(String)
-
-    var description: String {
-        switch self {
-        case .begin(let process): "begin \(process)"
-        case .visit(let visit, let process): "\(visit) \(process)"
-        case .unshown(let process): "navigation without a page \(process)"
-        case .kept(let process): "navigation to a kept page \(process)"
-        case .confirm(let process): "confirm \(process)"
-        case .lateConfirm(let process): "late confirm \(process)"
-        case .stop(let process): "SIGTERM \(process)"
-        case .kill(let process): "SIGKILL \(process)"
-        case .freeze(let process): "freeze \(process)"
-        case .thaw(let process): "thaw \(process)"
-        case .time(let process): "time \(process)"
-        case .reboot: "reboot"
-        case .boot: "castree boot"
-        case .bootConfirm: "castree confirm"
-        case .earlierConfirm: "castree confirm of the earlier start"
-        case .activate(let version): "activate \(version)"
-        case .rollback: "rollback"
-        case .pull(let version): "pull \(version)"
-        }
-    }
 
     /// Also what no way of real processes has.
     static func allOfModel(_ versions: [String]) -> [StartEvent] {

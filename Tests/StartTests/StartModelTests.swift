@@ -35,7 +35,7 @@ private struct Enumeration {
                 seen.insert(event)
                 if let problem = try StartInvariants.problem(world, event, next, model) {
                     let way = Self.way(to: position, origin) + [event]
-                    problems.append("\(problem): \(way.map(\.description))")
+                    problems.append("\(problem): \(way)")
                     return false
                 }
                 guard known[next] == nil, known[next.mirrored] == nil else { continue }
@@ -86,20 +86,20 @@ struct StartModelTests {
                 + (isDone ? "" : ", of more"))
     }
 
-    /// `castree serve --switch next-start`.
-    @Test(arguments: [false, true])
-    func `keeps them where what is pending waits for the next process`(isFirstDay: Bool) throws {
-        var enumeration = Enumeration(try StartModel(defersPending: true), versions: ["1", "2"])
-        _ = try enumeration.run(
-            from: StartModel.start(isFirstDay: isFirstDay), stateMax: extent == nil ? 4000 : 400_000
-        )
-        expect(enumeration.problems, equals: [])
-    }
-
-    /// "a" has the content of 1, and "b" that of 2.
-    @Test(arguments: [false, true], [["1", "a"], ["1", "2", "a"], ["1", "2", "b"]])
-    func `keeps them for content that has two names`(isFirstDay: Bool, versions: [String]) throws {
-        var enumeration = Enumeration(try StartModel(), versions: versions)
+    /// `castree serve --switch next-start`; and "a" has the content of 1, "b" that of 2.
+    @Test(
+        arguments: [false, true],
+        [
+            (true, ["1", "2"]), (false, ["1", "a"]), (false, ["1", "2", "a"]),
+            (false, ["1", "2", "b"]),
+        ])
+    func
+        `keeps them where what is pending waits for the next process, and for two names of a content`(
+            isFirstDay: Bool, _ world: (defersPending: Bool, versions: [String])
+        ) throws
+    {
+        let model = try StartModel(defersPending: world.defersPending)
+        var enumeration = Enumeration(model, versions: world.versions)
         _ = try enumeration.run(
             from: StartModel.start(isFirstDay: isFirstDay), stateMax: extent == nil ? 4000 : 400_000
         )

@@ -81,7 +81,7 @@ private struct EdgeKind: Hashable {
     init(_ before: StartWorld, _ event: StartEvent, _ after: StartWorld) {
         let (then, now) = (StartPicture(before), StartPicture(after))
         // Which server and which version it is decides nothing.
-        self.event = String(event.description.filter { !$0.isNumber })
+        self.event = "\(event)".filter { !$0.isNumber }
         var changes: [String] = []
         func note(_ what: String, _ isChanged: Bool) { if isChanged { changes.append(what) } }
         note("current", then.current != now.current)

@@ -95,11 +95,7 @@ struct StartVersions: StartableVersions {
 
 /// What a bug that is planted breaks.
 enum PlantedBug: Hashable {
-    case headStarts
-    case stopCountsAsFailure
-    case lockIsNotAsked
-    case pendingIsNotDeferred
-    case tokensAreForgotten
+    case headStarts, stopCountsAsFailure, lockIsNotAsked, pendingIsNotDeferred, tokensAreForgotten
     case keptPagesConfirm
 }
 
@@ -113,9 +109,7 @@ final class StartModelLedger: StartLedger, @unchecked Sendable {
     private let versions = StartVersions()
 
     init(_ world: StartWorld, _ process: Int, _ bug: PlantedBug?) {
-        self.world = world
-        self.process = process
-        self.bug = bug
+        (self.world, self.process, self.bug) = (world, process, bug)
     }
 
     func request(strikes: Int = 2) -> StartRequest {

@@ -50,7 +50,7 @@ package enum Damage {
     }
 
     /// What may stand where a file belongs.
-    package enum Stranger: Sendable, CustomStringConvertible {
+    package enum Stranger: Sendable, Hashable, CustomStringConvertible {
         case nothing, emptyFile, directory, fifo, socket
         case symbolicLink(String)
 
@@ -61,7 +61,7 @@ package enum Damage {
             case .directory: "a directory"
             case .fifo: "a fifo"
             case .socket: "a socket"
-            case .symbolicLink: "a symbolic link"
+            case .symbolicLink(let target): "a symbolic link to \(target)"
             }
         }
     }
@@ -141,17 +141,11 @@ package enum Damage {
         defer { try? file.close() }
         try body(file)
     }
-}
-
-extension Damage {
     /// Writes a file, whether it is there or not.
     package static func overwriteOrCreate(_ path: String, with bytes: [UInt8]) throws {
         if !FileManager.default.fileExists(atPath: path) { try replace(path, by: .emptyFile) }
         try overwrite(path, with: bytes)
     }
-}
-
-extension Damage {
     /// Leaves an origin in a directory as the publishers of older castrees did, who wrote no log.
     package static func forgetLog(of origin: String) throws {
         remove("\(origin)/log")

@@ -190,7 +190,7 @@ package final class FaultyFileSystem: FileSystemWrapper {
     private func perform<R: ~Copyable>(
         _ verb: Verb, _ directory: Int32, _ path: UnsafePointer<CChar>? = nil,
         access: Access? = nil, torn: (() throws(StoreError) -> Void)? = nil,
-        _ body: () throws(StoreError) -> R
+        doing body: @autoclosure () throws(StoreError) -> R
     ) throws(StoreError) -> R {
         let operation = Operation(
             verb: verb, path: fullPath(directory, path),
@@ -216,27 +216,23 @@ package final class FaultyFileSystem: FileSystemWrapper {
     package func open(
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
     ) throws(StoreError) -> Descriptor {
-        try perform(.open, directory, path, access: access) { () throws(StoreError) in
-            try disk.open(directory, path, access, mode: mode)
-        }
+        try perform(
+            .open, directory, path, access: access,
+            doing: disk.open(directory, path, access, mode: mode))
     }
 
     package func read(
         _ file: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: Int64
     ) throws(StoreError) -> Int {
-        try perform(.read, file) { () throws(StoreError) in
-            try disk.read(file, into: buffer, at: offset)
-        }
+        try perform(.read, file, doing: disk.read(file, into: buffer, at: offset))
     }
 
     package func write(_ file: Int32, _ bytes: UnsafeRawBufferPointer) throws(StoreError) {
         let half = UnsafeRawBufferPointer(rebasing: bytes[..<(bytes.count / 2)])
         try perform(
             .write, file,
-            torn: { () throws(StoreError) in try self.disk.write(file, half) }
-        ) { () throws(StoreError) in
-            try disk.write(file, bytes)
-        }
+            torn: { () throws(StoreError) in try self.disk.write(file, half) },
+            doing: disk.write(file, bytes))
     }
 
     package func write(
@@ -245,146 +241,123 @@ package final class FaultyFileSystem: FileSystemWrapper {
         let half = UnsafeRawBufferPointer(rebasing: bytes[..<(bytes.count / 2)])
         try perform(
             .write, file,
-            torn: { () throws(StoreError) in try self.disk.write(file, half, at: offset) }
-        ) { () throws(StoreError) in
-            try disk.write(file, bytes, at: offset)
-        }
+            torn: { () throws(StoreError) in try self.disk.write(file, half, at: offset) },
+            doing: disk.write(file, bytes, at: offset))
     }
 
     package func truncate(_ file: Int32, to byteCount: Int64) throws(StoreError) {
-        try perform(.truncate, file) { () throws(StoreError) in
-            try disk.truncate(file, to: byteCount)
-        }
+        try perform(.truncate, file, doing: disk.truncate(file, to: byteCount))
     }
 
     package func reserve(_ file: Int32, _ byteCount: Int64) throws(StoreError) {
-        try perform(.reserve, file) { () throws(StoreError) in
-            try disk.reserve(file, byteCount)
-        }
+        try perform(.reserve, file, doing: disk.reserve(file, byteCount))
     }
 
     package func setMode(_ file: Int32, _ mode: UInt32) throws(StoreError) {
-        try perform(.setMode, file) { () throws(StoreError) in try disk.setMode(file, mode) }
+        try perform(.setMode, file, doing: disk.setMode(file, mode))
     }
 
     package func setMode(
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ mode: UInt32
     ) throws(StoreError) {
-        try perform(.setMode, directory, path) { () throws(StoreError) in
-            try disk.setMode(directory, path, mode)
-        }
+        try perform(.setMode, directory, path, doing: disk.setMode(directory, path, mode))
     }
 
     package func sync(_ file: Int32) throws(StoreError) {
-        try perform(.sync, file) { () throws(StoreError) in try disk.sync(file) }
+        try perform(.sync, file, doing: disk.sync(file))
     }
 
     package func sync(
         _ directory: Int32, _ path: UnsafePointer<CChar>,
         by library: () throws(StoreError) -> Void
     ) throws(StoreError) {
-        try perform(.sync, directory, path) { () throws(StoreError) in
-            try disk.sync(directory, path, by: library)
-        }
+        try perform(.sync, directory, path, doing: disk.sync(directory, path, by: library))
     }
 
     package func syncAll(_ file: Int32) throws(StoreError) -> Bool {
-        try perform(.syncAll, file) { () throws(StoreError) in try disk.syncAll(file) }
+        try perform(.syncAll, file, doing: disk.syncAll(file))
     }
 
     package func status(_ file: Int32) throws(StoreError) -> FileStatus {
-        try perform(.status, file) { () throws(StoreError) in try disk.status(file) }
+        try perform(.status, file, doing: disk.status(file))
     }
 
     package func status(
         _ directory: Int32, _ path: UnsafePointer<CChar>
     ) throws(StoreError) -> FileStatus? {
-        try perform(.status, directory, path) { () throws(StoreError) in
-            try disk.status(directory, path)
-        }
+        try perform(.status, directory, path, doing: disk.status(directory, path))
     }
 
     package func link(
         _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
         to target: Int32, _ targetPath: UnsafePointer<CChar>
     ) throws(StoreError) {
-        try perform(.link, target, targetPath) { () throws(StoreError) in
-            try disk.link(source, sourcePath, to: target, targetPath)
-        }
+        try perform(
+            .link, target, targetPath, doing: disk.link(source, sourcePath, to: target, targetPath))
     }
 
     package func rename(
         _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
         to target: Int32, _ targetPath: UnsafePointer<CChar>
     ) throws(StoreError) {
-        try perform(.rename, target, targetPath) { () throws(StoreError) in
-            try disk.rename(source, sourcePath, to: target, targetPath)
-        }
+        try perform(
+            .rename, target, targetPath,
+            doing: disk.rename(source, sourcePath, to: target, targetPath))
     }
 
     package func renameNew(
         _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
         to target: Int32, _ targetPath: UnsafePointer<CChar>
     ) throws(StoreError) {
-        try perform(.renameNew, target, targetPath) { () throws(StoreError) in
-            try disk.renameNew(source, sourcePath, to: target, targetPath)
-        }
+        try perform(
+            .renameNew, target, targetPath,
+            doing: disk.renameNew(source, sourcePath, to: target, targetPath))
     }
 
     package func remove(
         _ directory: Int32, _ path: UnsafePointer<CChar>, directory isDirectory: Bool
     ) throws(StoreError) {
-        try perform(.remove, directory, path) { () throws(StoreError) in
-            try disk.remove(directory, path, directory: isDirectory)
-        }
+        try perform(
+            .remove, directory, path, doing: disk.remove(directory, path, directory: isDirectory))
     }
 
     package func makeDirectory(
         _ directory: Int32, _ path: UnsafePointer<CChar>, mode: UInt32
     ) throws(StoreError) {
-        try perform(.makeDirectory, directory, path) { () throws(StoreError) in
-            try disk.makeDirectory(directory, path, mode: mode)
-        }
+        try perform(
+            .makeDirectory, directory, path, doing: disk.makeDirectory(directory, path, mode: mode))
     }
 
     package func makeSymbolicLink(
         _ directory: Int32, _ path: UnsafePointer<CChar>, to target: String
     ) throws(StoreError) {
-        try perform(.makeSymbolicLink, directory, path) { () throws(StoreError) in
-            try disk.makeSymbolicLink(directory, path, to: target)
-        }
+        try perform(
+            .makeSymbolicLink, directory, path,
+            doing: disk.makeSymbolicLink(directory, path, to: target))
     }
 
     package func symbolicLink(
         _ directory: Int32, _ path: UnsafePointer<CChar>
     ) throws(StoreError) -> String? {
-        try perform(.symbolicLink, directory, path) { () throws(StoreError) in
-            try disk.symbolicLink(directory, path)
-        }
+        try perform(.symbolicLink, directory, path, doing: disk.symbolicLink(directory, path))
     }
 
     package func list(
         _ directory: Int32, once: Bool,
         _ body: (UnsafePointer<CChar>, FileStatus.Kind, UInt64) throws(StoreError) -> Bool
     ) throws(StoreError) {
-        try perform(.list, directory) { () throws(StoreError) in
-            try disk.list(directory, once: once, body)
-        }
+        try perform(.list, directory, doing: disk.list(directory, once: once, body))
     }
 
     package func clone(_ source: Int32, to target: Int32) throws(StoreError) -> Bool {
-        try perform(.clone, target) { () throws(StoreError) in
-            try disk.clone(source, to: target)
-        }
+        try perform(.clone, target, doing: disk.clone(source, to: target))
     }
 
     package func lock(_ file: Int32, exclusive: Bool) throws(StoreError) -> Bool {
-        try perform(.lock, file) { () throws(StoreError) in
-            try disk.lock(file, exclusive: exclusive)
-        }
+        try perform(.lock, file, doing: disk.lock(file, exclusive: exclusive))
     }
 
     package func freeSpace(_ file: Int32) throws(StoreError) -> FreeSpace {
-        try perform(.freeSpace, file) { () throws(StoreError) in try disk.freeSpace(file) }
+        try perform(.freeSpace, file, doing: disk.freeSpace(file))
     }
 }

@@ -73,16 +73,9 @@ public func writeTree(_ root: String, _ files: [String: String]) throws {
 
 /// Reads a tree of files back: path to content.
 public func readTree(_ root: String) throws -> [String: String] {
-    var result: [String: String] = [:]
-    let all = try FileManager.default.subpathsOfDirectory(atPath: root)
-    for path in all {
-        var isDirectory: ObjCBool = false
-        _ = FileManager.default.fileExists(atPath: root + "/" + path, isDirectory: &isDirectory)
-        if isDirectory.boolValue { continue }
-        result[path] = try String(
-            decoding: Data(contentsOf: URL(filePath: root + "/" + path)), as: UTF8.self)
-    }
-    return result
+    // A tree that is not there has no files, and is no tree.
+    _ = try FileManager.default.contentsOfDirectory(atPath: root)
+    return try Damage.files(below: root).mapValues { String(decoding: $0, as: UTF8.self) }
 }
 
 /// A store in a fresh directory.

@@ -114,9 +114,8 @@ final class Clock: Sendable {
         expect(cache.has(files[3].name))
     }
 
-    @Test func `who asks for a file where it stands shares no failure of who asks elsewhere`()
-        throws
-    {
+    @Test
+    func `who asks for a file where it stands shares no failure of who asks elsewhere`() throws {
         let cache = try directory.cache(of: base())
         let there = try write("one", in: "there")
         let elsewhere = NamedFile(
@@ -180,9 +179,8 @@ final class Clock: Sendable {
         expect(strays.allSatisfy { cache.has($0.name) })
     }
 
-    @Test func `vain requests are forgotten after a minute, and there are only so many in one`()
-        throws
-    {
+    @Test
+    func `vain requests are forgotten after a minute, and there are only so many in one`() throws {
         let clock = Clock()
         let cache = try directory.cache(of: base(), clock: clock)
         let strays = try (0..<100).map { number in

@@ -13,29 +13,18 @@ import Synchronization
     }
 
     /// What may stand where a file belongs.
-    enum Stranger: String, CaseIterable, CustomTestStringConvertible {
-        case directory, link, danglingLink, fifo, socket
-        var testDescription: String { rawValue }
+    private static let strangers: [Damage.Stranger] = [
+        .directory, .symbolicLink("/etc/hostname"), .symbolicLink("nowhere"), .fifo, .socket,
+    ]
 
-        func make(at path: String) throws {
-            switch self {
-            case .directory: expect(mkdir(path, 0o755), equals: 0)
-            case .link: expect(symlink("/etc/hostname", path), equals: 0)
-            case .danglingLink: expect(symlink("nowhere", path), equals: 0)
-            case .fifo: expect(mkfifo(path, 0o644), equals: 0)
-            case .socket: expect(mknod(path, S_IFSOCK | 0o644, 0), equals: 0)
-            }
-        }
-    }
-
-    @Test(arguments: Stranger.allCases)
+    @Test(arguments: strangers)
     func `what is no file does not count, and is replaced; a directory only if it may be set aside`(
-        _ stranger: Stranger
+        _ stranger: Damage.Stranger
     ) throws {
         var storage = try storage()
         try storage.write("a/file", "file")
         let path = directory.path + "/a/stranger"
-        try stranger.make(at: path)
+        try Damage.replace(path, by: stranger)
         try expect(storage.head("a/stranger") == nil)
         let read = try storage.bytes("a/stranger", ReadRequest(byteCountMax: 100))
         expect(read.outcome, equals: .missing)
@@ -56,8 +45,7 @@ import Synchronization
                 try storage.write("a/stranger", "new")
             }
             try expect(storage.text("a/stranger"), equals: "new")
-            Damage.remove(path)
-            try stranger.make(at: path)
+            try Damage.replace(path, by: stranger)
         }
         try expect(storage.keys(".scratch"), equals: [])
         let left = Damage.names(directory.path + "/.scratch").filter { $0 != "turn" }
@@ -206,16 +194,13 @@ import Synchronization
         try expect(storage.text("c"), equals: "2")
     }
 
-    @Test(arguments: ["file", "link", "danglingLink"])
-    func `what stands in place of a directory is set aside by a repair`(_ what: String)
-        throws
-    {
-        let path = directory.path + "/objects"
-        if what == "file" {
-            try Data("somebody's".utf8).write(to: URL(filePath: path))
-        } else {
-            expect(symlink(what == "link" ? "/etc" : "nowhere", path), equals: 0)
-        }
+    @Test(
+        arguments: [.emptyFile, .symbolicLink("/etc"), .symbolicLink("nowhere")]
+            as [Damage.Stranger])
+    func `what stands in place of a directory is set aside by a repair`(
+        _ stranger: Damage.Stranger
+    ) throws {
+        try Damage.replace(directory.path + "/objects", by: stranger)
         let aside = Mutex<[String]>([])
         var rescue = DirectoryStorage.Rescue(
             setAside: { _, name in aside.withLock { $0.append(name) } })
@@ -229,13 +214,13 @@ import Synchronization
         try expect(storage.keys(), equals: ["objects/ab/one"])
     }
 
-    @Test(arguments: Stranger.allCases)
-    func `what is no file has no size, nor what is reached through a link`(_ stranger: Stranger)
-        throws
-    {
+    @Test(arguments: strangers)
+    func `what is no file has no size, nor what is reached through a link`(
+        _ stranger: Damage.Stranger
+    ) throws {
         let storage = try storage()
         try storage.write("objects/ab/one", "content")
-        try stranger.make(at: directory.path + "/objects/ab/two")
+        try Damage.replace(directory.path + "/objects/ab/two", by: stranger)
         expect(symlink("objects", directory.path + "/linked"), equals: 0)
         try expect(
             storage.byteCounts(of: ["objects/ab/one", "objects/ab/two", "linked/ab/one"]) { false },
@@ -265,47 +250,27 @@ import Synchronization
         try expect(system.status(root.raw, "secret")?.mode, equals: 0o600)
     }
 
-    /// Refuses the first opening of a name, and then somebody exchanges what stands there.
-    private struct Exchanging: FileSystemWrapper {
-        let base: any FileSystem = POSIXFileSystem()
-        let isFirst = FirstTime()
-        let exchange: @Sendable () -> Void
-
-        final class FirstTime: Sendable {
-            private let isOver = Mutex(false)
-            func take() -> Bool {
-                isOver.withLock { isOver in
-                    defer { isOver = true }
-                    return !isOver
-                }
-            }
-        }
-
-        func open(
-            _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
-        ) throws(StoreError) -> Descriptor {
-            if isFirst.take() {
-                exchange()
-                throw StoreError(.permission, "closed")
-            }
-            return try base.open(directory, path, access, mode: mode)
-        }
+    /// Refuses the first opening of a name, when somebody has exchanged what stands there.
+    private func exchanging(_ exchange: @escaping @Sendable () -> Void) -> FaultyFileSystem {
+        let disk = FaultyFileSystem()
+        disk.arm(.fail(EACCES, at: 1, of: [.open]))
+        disk.on(.before, .open, path: "closed", exchange)
+        return disk
     }
 
-    @Test func `nor are they given to what is exchanged for a file that is closed to its owner`()
-        throws
-    {
+    @Test
+    func `nor are they given to what is exchanged for a file that is closed to its owner`() throws {
         let (path, system) = (directory.path, POSIXFileSystem())
         let root = try system.open(POSIXFileSystem.workingDirectory, path, .directory, mode: 0)
         for name in ["closed", "secret"] {
             try Data(name.utf8).write(to: URL(filePath: "\(path)/\(name)"))
             expect(chmod("\(path)/\(name)", name == "closed" ? 0 : 0o600), equals: 0)
         }
-        let closed = Exchanging {}
+        let closed = exchanging {}
         try expect(closed.share(root.raw, "closed", 0o664))
         try expect(system.status(root.raw, "closed")?.mode, equals: 0o664)
         expect(chmod("\(path)/closed", 0), equals: 0)
-        let exchanging = Exchanging {
+        let exchanging = exchanging {
             expect(link("\(path)/secret", "\(path)/second"), equals: 0)
             expect(rename("\(path)/second", "\(path)/closed"), equals: 0)
         }

@@ -72,9 +72,8 @@ import Synchronization
         expect(asked.load(ordering: .relaxed) <= 366 / 4 + 3 + 16)
     }
 
-    @Test func `a failure of one page is thrown, and a store that lists in circles is given up`()
-        throws
-    {
+    @Test
+    func `a failure of one page is thrown, and a store that lists in circles is given up`() throws {
         let (store, _) = store(objectCount: 100, page: 10)
         let failing = WideStorage(
             base: ModelStorage(store, schedule: { $0.number == 9 ? .dropped : .answered }),

@@ -93,15 +93,6 @@ import Synchronization
     }
 
     @Test(arguments: subjects)
-    func `an empty file is a file`(_ subject: ContractSubject) throws {
-        let bucket = try subject.bucket()
-        try bucket.write("empty", "")
-        try expect(bucket.text("empty"), equals: "")
-        try expect(bucket.head("empty")?.byteCount, equals: 0)
-        try expect(bucket.list(ListRequest(prefix: "")).files.map(\.byteCount), equals: [0])
-    }
-
-    @Test(arguments: subjects)
     func `a file of the disk is sent from its beginning, whatever its position`(
         _ subject: ContractSubject
     ) throws {
@@ -144,17 +135,21 @@ import Synchronization
         try expect(bucket.head("p") == nil)
     }
 
-    @Test(arguments: subjects)
-    func `put, head, get and list tell one tag, size and time`(_ subject: ContractSubject) throws {
-        let bucket = try subject.bucket()
-        let tag = try bucket.write("o", "content")
+    @Test(arguments: subjects, ["content", ""])
+    func `put, head, get and list tell one tag, size and time, also of an empty file`(
+        _ subject: ContractSubject, _ text: String
+    ) throws {
+        let (bucket, count) = (try subject.bucket(), Int64(text.utf8.count))
+        let tag = try bucket.write("o", text)
         let head = try require(try bucket.head("o"))
-        expect(head.tag == tag && head.byteCount == 7)
+        expect(head.tag == tag && head.byteCount == count)
         let read = try bucket.bytes("o", ReadRequest(byteCountMax: 100))
         guard case .found(let file) = read.outcome else { throw Unexpected(read.outcome) }
-        expect(file.tag == tag && file.byteCount == 7 && file.modifiedAt == head.modifiedAt)
+        expect(file.tag == tag && file.byteCount == count && file.modifiedAt == head.modifiedAt)
+        expect(read.bytes, equals: Array(text.utf8))
         let listed = try require(try bucket.list(ListRequest(prefix: "")).files.first)
-        expect(listed.tag == tag && listed.byteCount == 7 && listed.modifiedAt == head.modifiedAt)
+        expect(
+            listed.tag == tag && listed.byteCount == count && listed.modifiedAt == head.modifiedAt)
     }
 
     // On a disk two files have two tags.
@@ -236,15 +231,10 @@ import Synchronization
         try expect(
             bucket.putIfAbsent("log/1", body(texts.1), .logEntry), equals: .conditionFailed)
         try expect(bucket.text("log/1"), equals: texts.0)
-    }
-
-    @Test(arguments: subjects)
-    func `what was deleted can be created again`(_ subject: ContractSubject) throws {
-        let bucket = try subject.bucket()
-        try expect(bucket.putIfAbsent("x", body("a"), .logEntry).isStored)
-        _ = try bucket.delete(["x"])
-        try expect(bucket.putIfAbsent("x", body("b"), .logEntry).isStored)
-        try expect(bucket.text("x"), equals: "b")
+        // What was deleted can be created again.
+        _ = try bucket.delete(["log/1"])
+        try expect(bucket.putIfAbsent("log/1", body(texts.1), .logEntry).isStored)
+        try expect(bucket.text("log/1"), equals: texts.1)
     }
 
     @Test(arguments: subjects)
@@ -260,32 +250,20 @@ import Synchronization
     // MARK: by tag
 
     @Test(arguments: subjects)
-    func `a put by the right tag replaces`(_ subject: ContractSubject) throws {
+    func `a put by the right tag replaces, by another it does nothing, and it never creates`(
+        _ subject: ContractSubject
+    ) throws {
         let (bucket, spelling) = (try subject.bucket(), try subject.spelling())
-        let tag = try bucket.write("c", "1")
-        try expect(bucket.putIf("c", body("2"), .pointer, matching: tag, spelling).isStored)
-        try expect(bucket.text("c"), equals: "2")
-    }
-
-    @Test(arguments: subjects)
-    func `a put by another tag does nothing`(_ subject: ContractSubject) throws {
-        let (bucket, spelling) = (try subject.bucket(), try subject.spelling())
+        func put(_ text: String, _ tag: EntityTag) throws -> WriteOutcome {
+            try bucket.putIf("c", body(text), .pointer, matching: tag, spelling)
+        }
         let old = try bucket.write("c", "1")
-        try bucket.write("c", "2")
-        try expect(
-            bucket.putIf("c", body("3"), .pointer, matching: old, spelling),
-            equals: .conditionFailed)
+        try expect(put("2", old).isStored)
+        try expect(put("3", old), equals: .conditionFailed)
         try expect(bucket.text("c"), equals: "2")
-    }
-
-    @Test(arguments: subjects)
-    func `a put by a tag does not create`(_ subject: ContractSubject) throws {
-        let (bucket, spelling) = (try subject.bucket(), try subject.spelling())
-        let tag = try bucket.write("c", "1")
+        let tag = try bucket.write("c", "4")
         _ = try bucket.delete(["c"])
-        try expect(
-            bucket.putIf("c", body("2"), .pointer, matching: tag, spelling),
-            equals: .conditionFailed)
+        try expect(put("5", tag), equals: .conditionFailed)
         try expect(bucket.head("c") == nil)
     }
 

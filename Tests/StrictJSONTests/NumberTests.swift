@@ -19,15 +19,6 @@ import StrictJSON
         Refused("1e5e5", .trailingBytes, at: 3), Refused("1-1", .trailingBytes, at: 1),
     ]
 
-    @Test(arguments: refusals)
-    func `refuses a number that is not one`(_ refused: Refused) {
-        for reading in Reading.allCases {
-            let error = refusal(of: refused.bytes, reading: reading)
-            expect(error?.reason, equals: refused.reason)
-            expect(error?.offset, equals: refused.offset)
-        }
-    }
-
     @Test func `takes exactly the short texts that the grammar makes`() {
         let number = /-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?/
         var texts = [""]

@@ -58,12 +58,10 @@ import StrictJSON
     @Test func `a refused string leaves the target as it was`() throws {
         var reader = try makeReader(#""abc\q""#)
         var decoded = Array("x".utf8)
-        do {
+        let error = refusal { () throws(JSONError) in
             try reader.readStringBytes(appendingTo: &decoded)
-            Issue.record("A bad escape was read.")
-        } catch {
-            expect(error.reason, equals: .invalidString)
         }
+        expect(error?.reason, equals: .invalidString)
         expect(decoded, equals: Array("x".utf8))
     }
 
@@ -98,13 +96,9 @@ import StrictJSON
         for (kind, text) in texts {
             for other in JSONReader.Kind.allCases where other != kind {
                 var reader = try makeReader(" " + text)
-                do {
-                    try read(other, from: &reader)
-                    Issue.record("\(kind) was read as \(other).")
-                } catch {
-                    expect(error.reason, equals: .wrongType)
-                    expect(error.offset, equals: 1)
-                }
+                let error = refusal { () throws(JSONError) in try read(other, from: &reader) }
+                expect(error?.reason, equals: .wrongType, "\(kind) read as \(other)")
+                expect(error?.offset, equals: 1)
                 try reader.skipValue()
                 try reader.finish()
             }
@@ -119,13 +113,9 @@ import StrictJSON
         ]
         for (text, reason) in texts {
             var reader = try makeReader(text)
-            do {
-                try read(kind, from: &reader)
-                Issue.record("\(text) was read as \(kind).")
-            } catch {
-                expect(error.reason, equals: reason)
-                expect(error.offset, equals: 1)
-            }
+            let error = refusal { () throws(JSONError) in try read(kind, from: &reader) }
+            expect(error?.reason, equals: reason, "\(text)")
+            expect(error?.offset, equals: 1)
         }
     }
 

@@ -74,7 +74,9 @@ struct Refused: Sendable, CustomTestStringConvertible {
         Refused("1\u{FEFF}", .trailingBytes, at: 1),
     ]
 
-    @Test(arguments: structure + encodings)
+    static let all = structure + encodings + StringTests.refusals + NumberTests.refusals
+
+    @Test(arguments: all)
     func `refuses a text that RFC 8259 does not allow`(_ refused: Refused) {
         for reading in Reading.allCases {
             let error = refusal(of: refused.bytes, reading: reading)
@@ -94,11 +96,10 @@ struct Refused: Sendable, CustomTestStringConvertible {
     }
 
     @Test func `the tables of refusals name every reason of the grammar`() {
-        let tables = Self.structure + Self.encodings + StringTests.refusals + NumberTests.refusals
         // The rest have tests of their own: duplicate keys, limits, and types.
         let elsewhere: Set<JSONError.Reason> = [
             .duplicateKey, .tooDeep, .tooLong, .wrongType, .integerOutOfRange,
         ]
-        expect(Set(tables.map(\.reason)).union(elsewhere), equals: Set(JSONError.Reason.allCases))
+        expect(Set(Self.all.map(\.reason)).union(elsewhere), equals: Set(JSONError.Reason.allCases))
     }
 }

@@ -37,15 +37,6 @@ import StrictJSON
         Refused([0x22, 0xF0, 0x9F, 0x98, 0x22], .invalidUTF8, at: 4),
     ]
 
-    @Test(arguments: refusals)
-    func `refuses a string that is not one`(_ refused: Refused) {
-        for reading in Reading.allCases {
-            let error = refusal(of: refused.bytes, reading: reading)
-            expect(error?.reason, equals: refused.reason)
-            expect(error?.offset, equals: refused.offset)
-        }
-    }
-
     /// The length decides where the fast scan looks, so every length up to 20 is tried.
     @Test(arguments: Array(0x00...0x1F as ClosedRange<UInt8>))
     func `refuses a raw control character wherever it stands`(_ control: UInt8) {

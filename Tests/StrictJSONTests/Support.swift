@@ -53,16 +53,21 @@ enum Reading: CaseIterable, Sendable {
     }
 }
 
-/// Returns the error that reading `bytes` throws.
-func refusal(
-    of bytes: [UInt8], limits: JSONLimits = JSONLimits(), reading: Reading = .asTree
-) -> JSONError? {
+/// Returns the error that `read` throws.
+func refusal(_ read: () throws(JSONError) -> Void) -> JSONError? {
     do throws(JSONError) {
-        try reading.read(bytes, limits: limits)
+        try read()
         return nil
     } catch {
         return error
     }
+}
+
+/// Returns the error that reading `bytes` throws.
+func refusal(
+    of bytes: [UInt8], limits: JSONLimits = JSONLimits(), reading: Reading = .asTree
+) -> JSONError? {
+    refusal { () throws(JSONError) in try reading.read(bytes, limits: limits) }
 }
 
 func refusal(of text: String, limits: JSONLimits = JSONLimits()) -> JSONError? {

@@ -4,77 +4,56 @@ import StrictJSON
 import Testing
 
 @Suite struct WriterMisuseTests {
-    @Test func `a second value stops the program`() async {
-        await #expect(processExitsWith: .failure) {
-            var writer = JSONWriter()
-            writer.null()
-            writer.null()
+    enum Misuse: String, CaseIterable, Codable, Sendable, CustomTestStringConvertible {
+        case secondValue = "a second value"
+        case noKey = "a value without a key"
+        case noObject = "a key outside an object"
+        case inArray = "a key in an array"
+        case secondKey = "a key after a key"
+        case otherEnd = "an end that does not match its beginning"
+        case endAfterKey = "an end after a key"
+        case noBeginning = "an end without a beginning"
+        case halfCharacter = "bytes that are half a character"
+        case surrogate = "bytes that are a surrogate"
+        case comma = "a number with a comma"
+        case noNumber = "a number that is none"
+
+        var testDescription: String { rawValue }
+
+        func commit(_ writer: inout JSONWriter) {
+            switch self {
+            case .secondValue: for _ in 1...2 { writer.null() }
+            case .noKey:
+                writer.beginObject()
+                writer.null()
+            case .noObject: writer.key("a")
+            case .inArray:
+                writer.beginArray()
+                writer.key("a")
+            case .secondKey:
+                writer.beginObject()
+                for key in ["a", "b"] { writer.key(key) }
+            case .otherEnd:
+                writer.beginArray()
+                writer.endObject()
+            case .endAfterKey:
+                writer.beginObject()
+                writer.key("a")
+                writer.endObject()
+            case .noBeginning: writer.endArray()
+            case .halfCharacter: writer.string(utf8: [0x61, 0xC3])
+            case .surrogate: writer.string(utf8: [0xED, 0xA0, 0x80])
+            case .comma: writer.value(.number("1,2"))
+            case .noNumber: writer.value(.number("NaN"))
+            }
         }
     }
 
-    @Test func `a value without a key stops the program`() async {
-        await #expect(processExitsWith: .failure) {
+    @Test(arguments: Misuse.allCases)
+    func `a mistake stops the program`(_ misuse: Misuse) async {
+        await #expect(processExitsWith: .failure) { [misuse] in
             var writer = JSONWriter()
-            writer.beginObject()
-            writer.null()
-        }
-    }
-
-    @Test func `a key outside an object stops the program`() async {
-        await #expect(processExitsWith: .failure) {
-            var writer = JSONWriter()
-            writer.key("a")
-        }
-        await #expect(processExitsWith: .failure) {
-            var writer = JSONWriter()
-            writer.beginArray()
-            writer.key("a")
-        }
-        await #expect(processExitsWith: .failure) {
-            var writer = JSONWriter()
-            writer.beginObject()
-            writer.key("a")
-            writer.key("b")
-        }
-    }
-
-    @Test func `an end that does not match its beginning stops the program`() async {
-        await #expect(processExitsWith: .failure) {
-            var writer = JSONWriter()
-            writer.beginArray()
-            writer.endObject()
-        }
-        await #expect(processExitsWith: .failure) {
-            var writer = JSONWriter()
-            writer.beginObject()
-            writer.key("a")
-            writer.endObject()
-        }
-        await #expect(processExitsWith: .failure) {
-            var writer = JSONWriter()
-            writer.endArray()
-        }
-    }
-
-    @Test func `bytes that are not UTF-8 stop the program`() async {
-        await #expect(processExitsWith: .failure) {
-            var writer = JSONWriter()
-            writer.string(utf8: [0x61, 0xC3])
-        }
-        await #expect(processExitsWith: .failure) {
-            var writer = JSONWriter()
-            writer.string(utf8: [0xED, 0xA0, 0x80])
-        }
-    }
-
-    @Test func `a number with a bad spelling stops the program`() async {
-        await #expect(processExitsWith: .failure) {
-            var writer = JSONWriter()
-            writer.value(.number("1,2"))
-        }
-        await #expect(processExitsWith: .failure) {
-            var writer = JSONWriter()
-            writer.value(.number("NaN"))
+            misuse.commit(&writer)
         }
     }
 }

@@ -12,11 +12,7 @@ struct ComposedArchive {
         let deflater = try Deflater()
         var members: [ZipMember] = []
         for (path, content) in files {
-            var stream: [UInt8] = []
-            try content.span.bytes.withUnsafeBytes { (piece) throws(StoreError) in
-                try deflater.add(piece) { (bytes) throws(StoreError) in stream += bytes }
-            }
-            _ = try deflater.finish { (bytes) throws(StoreError) in stream += bytes }
+            let stream = try DeflateTests.deflate(content, deflater)
             let isDeflated = stream.count < content.count
             let kept = isDeflated ? stream : content
             let address = try require(ObjectID(bytes: Digester.digest(.sha256, of: kept)))

@@ -36,17 +36,11 @@ import ProgramTestSupport
     /// The tree that a program unpacked, with its modes if it has seen them.
     func expectTree(_ name: String, hasModes: Bool = true) throws {
         let root = directory.appending(name)
-        var found: [String: [UInt8]] = [:]
-        for path in try FileManager.default.subpathsOfDirectory(atPath: root) {
-            var isDirectory: ObjCBool = false
-            let file = root + "/" + path
-            _ = FileManager.default.fileExists(atPath: file, isDirectory: &isDirectory)
-            if isDirectory.boolValue { continue }
-            found[path] = [UInt8](try Data(contentsOf: URL(filePath: file)))
-            let isExecutable = FileManager.default.isExecutableFile(atPath: file)
+        try expect(Damage.files(below: root), equals: Self.files)
+        for path in Self.files.keys {
+            let isExecutable = FileManager.default.isExecutableFile(atPath: "\(root)/\(path)")
             expect(isExecutable, equals: (hasModes && path == "bin/run"), "\(path)")
         }
-        expect(found, equals: Self.files)
     }
 
     func compose() throws {

@@ -36,19 +36,11 @@ import StorageTestSupport
         try expect(
             versions.add(archive: path, version: "2", stripping: "CodePush/").newObjects, equals: 0)
         #expect(throws: StoreError.self) { try versions.add(archive: path, version: "2") }
-        let limit = refusal { try versions.add(archive: path, version: "3", byteCountMax: 300_013) }
-        expect(limit?.code, equals: .tooLarge)
-        expect(
-            refusal { try versions.add(archive: path + "x", version: "3") }?.code, equals: .notFound
-        )
+        expectRefusal(.tooLarge) {
+            try versions.add(archive: path, version: "3", byteCountMax: 300_013)
+        }
+        expectRefusal(.notFound) { try versions.add(archive: path + "x", version: "3") }
         try expect(versions.versions().count, equals: 2)
-    }
-
-    private func refusal(_ work: () throws -> Void) -> StoreError? {
-        do {
-            try work()
-            return nil
-        } catch { return error as? StoreError }
     }
 
     /// Killed after any operation, or refused one: the version is there whole or not at all, and then it can be added.

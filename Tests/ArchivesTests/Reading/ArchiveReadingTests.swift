@@ -199,9 +199,8 @@ import StorageTestSupport
         try expect(reader.refusal(zip.bytes(), "a.zip")?.code, equals: .badArchive)
     }
 
-    @Test func `of an unknown format, or of another than its name says, is refused with advice`()
-        throws
-    {
+    @Test
+    func `of an unknown format, or of another than its name says, is refused with advice`() throws {
         let others: [(String, [UInt8])] = [
             ("a.rar", Array("Rar!\u{1a}\u{7}".utf8) + [1, 0]),
             ("a.7z", [0x37, 0x7a, 0xbc, 0xaf, 0x27, 0x1c, 0]),

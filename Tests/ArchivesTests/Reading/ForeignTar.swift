@@ -81,12 +81,8 @@ struct ForeignTar {
 enum Compressed {
     /// A gzip file (RFC 1952, section 2.3).
     static func gzip(_ content: [UInt8], crc: UInt32? = nil) throws -> [UInt8] {
-        let deflater = try Deflater()
         var file: [UInt8] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]
-        try content.span.bytes.withUnsafeBytes { (piece) throws(StoreError) in
-            try deflater.add(piece) { (bytes) throws(StoreError) in file += bytes }
-        }
-        _ = try deflater.finish { (bytes) throws(StoreError) in file += bytes }
+        file += try DeflateTests.deflate(content, Deflater())
         for value in [crc ?? CRC32(of: content).value, UInt32(content.count)] {
             withUnsafeBytes(of: value.littleEndian) { file += $0 }
         }

@@ -18,7 +18,7 @@ import StorageTestSupport
     }
 
     static func deflated(_ content: String) throws -> [UInt8] {
-        try DeflateTests.deflate(Array(content.utf8), pieces: 1 << 20, Deflater())
+        try DeflateTests.deflate(Array(content.utf8), Deflater())
     }
 
     static func descriptor(_ entry: Entry, width: Int = 4, crc: UInt32? = nil) -> [UInt8] {

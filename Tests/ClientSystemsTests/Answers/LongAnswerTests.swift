@@ -6,26 +6,13 @@ import VersionTree
 @testable import HotPush
 
 /// An origin that remembers long answers by their names, as the server does.
-private final class RememberingOrigin: ClientOrigin {
-    let origin: ModelOrigin
+private final class RememberingOrigin: ModelledOrigin {
+    let model: ModelOrigin
     private(set) var written: [String: [UInt8]] = [:]
 
-    init(_ origin: ModelOrigin, _ written: [String: [UInt8]]) {
-        self.origin = origin
-        self.written = written
+    init(_ model: ModelOrigin, _ written: [String: [UInt8]]) {
+        (self.model, self.written) = (model, written)
     }
-
-    func channel(
-        _ name: ChannelName, for system: ClientSystem
-    ) throws(StoreError) -> ClientChannel? { try origin.channel(name, for: system) }
-
-    func content(of offer: ClientOffer) throws(StoreError) -> ClientContent? {
-        try origin.content(of: offer)
-    }
-
-    func bytes(
-        of document: ClientDocument, for system: ClientSystem
-    ) throws(StoreError) -> [UInt8]? { try origin.bytes(of: document, for: system) }
 
     func encoded(
         named name: String, _ write: () throws(StoreError) -> [UInt8]

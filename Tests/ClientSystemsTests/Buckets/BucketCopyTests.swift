@@ -24,10 +24,6 @@ import HotPush
         ).run()
     }
 
-    private func refusal(_ body: () throws -> Void) -> StoreError? {
-        #expect(throws: StoreError.self, performing: body)
-    }
-
     @Test func `whose keys are listed and do not come is not begun`() throws {
         let (source, world) = (try source(), try ToldBucketWorld())
         source.store.set(OriginLayout.trust(1), Array("{}".utf8))
@@ -36,25 +32,15 @@ import HotPush
             schedule: { request in
                 request.verb == .get && request.key == OriginLayout.trust(1) ? .stale : .answered
             })
-        let refused = refusal {
-            _ = try OriginCopy(world.publisher("copier"), from: from, scratch: scratch.path).run()
+        expectRefusal(.damagedOrigin, saying: OriginLayout.trust(1)) {
+            try OriginCopy(world.publisher("copier"), from: from, scratch: scratch.path).run()
         }
-        expect(refused?.code, equals: .damagedOrigin)
-        expect(refused?.message.contains(OriginLayout.trust(1)), equals: true)
         expect(files(world).keys.filter { $0.hasPrefix("log/") }, equals: [])
     }
 
     /// Everything that an origin consists of, but for what was left by looking what a store can do.
     private func files(_ world: ToldBucketWorld) -> [String: [UInt8]] {
         world.store.files.filter { !$0.key.hasPrefix("probe/") }.mapValues(\.bytes)
-    }
-
-    private func findings(_ world: ToldBucketWorld) throws -> [OriginFinding] {
-        var options = OriginAuditOptions()
-        options.check.isDeep = true
-        let clock = world.store.clock
-        options.pause = { _ in clock.advance(1) }
-        return try OriginAudit(ModelStorage(world.store), options).run().findings
     }
 
     /// The copy has no byte that is another one, lacks nothing, and is published to and pruned like the source.
@@ -68,7 +54,7 @@ import HotPush
         let lacking = Set(there.keys).subtracting(copied.keys)
         // What no release needs stays behind.
         expect(lacking.allSatisfy { !$0.hasPrefix("log/") && !$0.hasSuffix("stable.json") })
-        try expect(findings(world), equals: [])
+        try expect(world.audit(deep: true).findings, equals: [])
         world.checkEnd()
         expect(world.broken, equals: [])
     }
@@ -95,7 +81,7 @@ import HotPush
         try expectWhole(world, of: world)
         // It goes on by itself now, and takes nothing of the other any more.
         let before = files(world)
-        expect(refusal { _ = try copy(source, to: world) }?.code, equals: .badOrigin)
+        expectRefusal(.badOrigin) { try copy(source, to: world) }
         expect(files(world), equals: before)
         expect(Damage.names(scratch.path), equals: [])
     }
@@ -131,7 +117,7 @@ import HotPush
                 return .answered
             }
             // Whole as it is; what came too late for it is the next one's.
-            try expect(findings(world), equals: [])
+            try expect(world.audit(deep: true).findings, equals: [])
             _ = try copy(source, to: world)
             try expectWhole(world, of: source)
             expect(source.broken, equals: [])
@@ -155,7 +141,7 @@ import HotPush
         let other = try ToldBucketWorld(offering: "1")
         // With a shorter log, with one as long, and with a longer one.
         for _ in 0..<3 {
-            expect(refusal { _ = try copy(other, to: world) }?.code, equals: .badOrigin)
+            expectRefusal(.badOrigin) { try copy(other, to: world) }
             expect(files(world), equals: before)
             let count = entries(other).count
             while entries(other).count < max(count + 1, entries(source).count) {
@@ -166,20 +152,17 @@ import HotPush
         try expectWhole(world, of: source)
     }
 
-    @Test func `a bucket with an origin of its own is refused, and so is one that is damaged`()
-        throws
-    {
+    @Test
+    func `a bucket with an origin of its own is refused, and so is one that is damaged`() throws {
         let source = try source()
         let other = try ToldBucketWorld(offering: "1")
         let before = other.store.files
-        expect(refusal { _ = try copy(source, to: other) }?.code, equals: .badOrigin)
+        expectRefusal(.badOrigin) { try copy(source, to: other) }
         expect(other.store.files, equals: before)
         let pointers = try ToldBucketWorld()
         pointers.store.set("channels/stable.json", Array("{}".utf8))
-        expect(refusal { _ = try copy(source, to: pointers) }?.code, equals: .badOrigin)
-        expect(
-            refusal { _ = try copy(ToldBucketWorld(), to: ToldBucketWorld()) }?.code,
-            equals: .noOrigin)
+        expectRefusal(.badOrigin) { try copy(source, to: pointers) }
+        expectRefusal(.noOrigin) { try copy(ToldBucketWorld(), to: ToldBucketWorld()) }
         let sound = source.store.files
         for part in ["objects/", "manifests/", "deflated/", "documents/"] {
             let key = try require(
@@ -188,8 +171,7 @@ import HotPush
             for damage: [UInt8]? in [nil, sound[key].map { Array($0.bytes.reversed()) }] {
                 source.store.set(key, damage)
                 let world = try ToldBucketWorld()
-                let refused = refusal { _ = try copy(source, to: world) }
-                expect(refused?.code, equals: .damagedOrigin, "\(key)")
+                expectRefusal(.damagedOrigin, "\(key)") { try copy(source, to: world) }
                 expect(
                     files(world).keys.filter { damage == nil || $0.hasPrefix("log/") }, equals: [])
             }

@@ -11,19 +11,6 @@ import HotPush
         return world
     }
 
-    private func audit(
-        _ world: ToldBucketWorld, repairing: Bool = false, deep: Bool = false
-    ) throws -> OriginAuditReport {
-        var options = OriginAuditOptions()
-        options.check.isDeep = deep
-        let clock = world.store.clock
-        options.pause = { _ in clock.advance(1) }
-        return try OriginAudit(
-            ModelStorage(world.store), options,
-            repairingFrom: repairing ? OriginMender([world.versions]) : nil
-        ).run()
-    }
-
     @Test func `a check waits for what a publisher is about to tell clients`() throws {
         let world = try told()
         let store = world.store
@@ -44,7 +31,7 @@ import HotPush
     @Test func `a check needs what clients are told, and a repair writes it again`() throws {
         let world = try told()
         let sound = world.store.files
-        let clean = try audit(world, deep: true)
+        let clean = try world.audit(deep: true)
         expect(clean.findings == [] && clean.strays.figures.count == 0)
         let kinds: [(part: String, finding: OriginFinding.Kind, isMended: Bool)] = [
             ("deflated/", .missingFile, true), ("for/codepush/stable.json", .wrongPointer, true),
@@ -61,8 +48,8 @@ import HotPush
             let key = try require(lost.last)
             world.store.set(key, nil)
             try expect(
-                audit(world).findings.contains { $0.path == key && $0.kind == kind }, "\(key)")
-            let repaired = try audit(world, repairing: true)
+                world.audit().findings.contains { $0.path == key && $0.kind == kind }, "\(key)")
+            let repaired = try world.audit(repairing: true)
             // Publishing makes these again, where the repair cannot.
             expect(
                 repaired.findings.contains { $0.path == key && $0.isForClients },
@@ -75,10 +62,10 @@ import HotPush
         }
         let twin = try require(sound.keys.first { $0.contains("deflated/") })
         world.store.set(twin, sound[twin]?.bytes.reversed())
-        try expect(audit(world, deep: true).findings.map(\.kind), equals: [.damagedFile])
+        try expect(world.audit(deep: true).findings.map(\.kind), equals: [.damagedFile])
         world.store.set(twin, sound[twin]?.bytes)
         world.store.set("for/capgo/stable.json", Array("{}".utf8))
-        try expect(audit(world).findings.map(\.kind), equals: [.foreignPointer])
+        try expect(world.audit().findings.map(\.kind), equals: [.foreignPointer])
         let usage = try OriginUsage(of: ModelStorage(world.store))
         expect([.deflated, .facts, .documents].allSatisfy { usage[$0].count > 0 })
     }
@@ -93,7 +80,7 @@ import HotPush
         ] {
             world.store.set(key, Array(text.replacing(old, with: new).utf8))
             do {
-                try expect(audit(world).findings.map(\.kind).contains(.damagedEntry), "\(new)")
+                try expect(world.audit().findings.map(\.kind).contains(.damagedEntry), "\(new)")
             } catch let error as StoreError {
                 expect(error.code == .unsupportedFormat && new.contains("castreeLog"))
             }
@@ -146,7 +133,7 @@ import HotPush
         for system in [ClientSystem.codePush, .expo] {
             try expect(world.history(system), equals: place.history(system))
         }
-        try expect(audit(world, deep: true).findings, equals: [])
+        try expect(world.audit(deep: true).findings, equals: [])
         expect(world.store.files["log/0000000002.json"] != nil || offerCount == 0)
         let name = String(
             decoding: try require(world.store.files["origin.json"]).bytes, as: UTF8.self)

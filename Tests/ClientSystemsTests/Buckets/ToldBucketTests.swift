@@ -7,9 +7,7 @@ import HotPush
 @Suite struct ToldBucketTests {
     @Test func `the log alone makes every history and configuration again`() throws {
         let world = try ToldBucketWorld(offering: "1")
-        for system in [ClientSystem.codePush, .expo] {
-            try world.enable(system, by: world.publisher()) { $0.historyCount = 2 }
-        }
+        try world.enable(.codePush, .expo) { $0.historyCount = 2 }
         for version in ["2", "3", "4", "1", "2", "3"] {
             try world.publish(version, by: world.publisher())
             if version == "4" { try world.prune(keeping: 2) }
@@ -40,9 +38,7 @@ import HotPush
 
     @Test func `who is slower gets the next label, and a document of its own`() throws {
         let world = try ToldBucketWorld(offering: "1")
-        for system in [ClientSystem.codePush, .expo] {
-            try world.enable(system, by: world.publisher())
-        }
+        try world.enable(.codePush, .expo)
         try world.publish(
             "2",
             by: world.publisher("slow") { request in
@@ -65,9 +61,7 @@ import HotPush
     @Test func `what no release and no history needs goes with a prune, and all else stays`() throws
     {
         let world = try ToldBucketWorld(offering: "1")
-        for system in [ClientSystem.codePush, .expo] {
-            try world.enable(system, by: world.publisher()) { $0.historyCount = 1 }
-        }
+        try world.enable(.codePush, .expo) { $0.historyCount = 1 }
         for version in ["2", "3", "4"] { try world.publish(version, by: world.publisher()) }
         for _ in 0..<6 { try world.prune() }
         // A history drops offers with the next one.

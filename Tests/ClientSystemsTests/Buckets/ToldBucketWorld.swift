@@ -27,9 +27,9 @@ final class ToldBucketWorld: Sendable {
 
     var versions: VersionStore { shelf.versions }
 
-    init(_ shelf: TemporaryStore? = nil, _ dialect: ModelDialect = ModelDialect()) throws {
+    init(_ shelf: TemporaryStore? = nil) throws {
         self.shelf = try shelf ?? Self.shelf()
-        store = ModelStore(dialect)
+        store = ModelStore()
     }
 
     convenience init(offering version: String) throws {
@@ -40,9 +40,7 @@ final class ToldBucketWorld: Sendable {
     /// An origin that has told clients of two systems, and was pruned: its files stand in two epochs.
     static func pruned() throws -> ToldBucketWorld {
         let world = try ToldBucketWorld(offering: "1")
-        for system in [ClientSystem.codePush, .expo] {
-            try world.enable(system, by: world.publisher())
-        }
+        try world.enable(.codePush, .expo)
         try world.publish("2", by: world.publisher())
         try world.prune()
         return world
@@ -56,7 +54,7 @@ final class ToldBucketWorld: Sendable {
     }
 
     func publisher(
-        _ actor: String = "one", systems: Set<ClientSystem>? = nil,
+        _ actor: String = "one",
         schedule: @escaping RequestSchedule = { _ in .answered },
         options change: (inout PublisherOptions) -> Void = { _ in }
     ) -> OriginPublisher {
@@ -64,7 +62,7 @@ final class ToldBucketWorld: Sendable {
         var options = PublisherOptions()
         options.isDurable = false
         options.packs.moment = .never
-        options.telling = telling(systems)
+        options.telling = telling()
         options.notice = notices.sink
         change(&options)
         let bucket = ModelStorage(
@@ -75,9 +73,7 @@ final class ToldBucketWorld: Sendable {
             bucket, options: options, now: { clock.now }, pause: { _ in clock.advance(1) })
     }
 
-    func telling(_ systems: Set<ClientSystem>? = nil) -> ClientTelling {
-        ClientTelling(rules: [LabelledFeed.self, TimedFeed.self], systems: systems)
-    }
+    func telling() -> ClientTelling { ClientTelling(rules: [LabelledFeed.self, TimedFeed.self]) }
 
     @discardableResult
     func publish(
@@ -100,6 +96,12 @@ final class ToldBucketWorld: Sendable {
         _ = try telling().enable(configuration, by: publisher, with: versions)
     }
 
+    func enable(
+        _ systems: ClientSystem..., change: (inout ClientConfiguration) -> Void = { _ in }
+    ) throws {
+        for system in systems { try enable(system, by: publisher(), change: change) }
+    }
+
     func prune(_ publisher: OriginPublisher? = nil, keeping count: Int = 1) throws {
         store.clock.advance(10)
         _ = try OriginPruner(publisher ?? self.publisher()).prune(keeping: count, grace: 0)
@@ -108,6 +110,16 @@ final class ToldBucketWorld: Sendable {
     /// What a channel has offered to the clients of a system, as the log says.
     func history(_ system: ClientSystem) throws -> ClientHistory {
         try publisher("reader").clients().history(of: .stable, system)
+    }
+
+    func audit(repairing: Bool = false, deep: Bool = false) throws -> OriginAuditReport {
+        var options = OriginAuditOptions()
+        options.check.isDeep = deep
+        let clock = store.clock
+        options.pause = { _ in clock.advance(1) }
+        return try OriginAudit(
+            ModelStorage(store), options, repairingFrom: repairing ? OriginMender([versions]) : nil
+        ).run()
     }
 
     /// The files below `for/`, in whatever epoch.

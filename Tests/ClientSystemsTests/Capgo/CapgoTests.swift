@@ -130,18 +130,6 @@ import StrictJSON
         }
     }
 
-    @Test func `keep what a roll-out does not choose them for, and get nothing older`() throws {
-        var origin = ModelOrigin()
-        for (name, share) in [("1.0.0", nil), ("2.0.0", 0)] {
-            try origin.publish(
-                .version(origin.add(name, ["index.html": name])), now: 1,
-                for: Capgo.self, Self.configuration, rollout: share)
-        }
-        let held = Self.request(["version_name": "\"2.0.0\""])
-        try expect(answer(held, origin).text, equals: Self.none)
-        try expect(answer(Self.request(), origin).text.contains(#""version":"1.0.0""#))
-    }
-
     @Test func `on Android are not promised files with names over 190 bytes`() throws {
         for (count, isSaid) in [(190, false), (191, true), (255, true)] {
             for folder in ["", "a/", String(repeating: "d", count: 200) + "/"] {
@@ -297,27 +285,22 @@ import StrictJSON
                 named: name, files, requirements, isMandatory: isMandatory, for: Self.configuration)
         }
         let page = ["index.html": "x"]
+        func paged(_ files: [String: String]) -> [String: String] { page.merging(files) { $1 } }
         let range = Requirement(kind: "appVersionRange", value: "^1")
-        let cases: [([ClientObjection], Bool?, String)] = [
+        let runtime = Requirement(kind: "runtimeVersion", value: "1")
+        expectObjections([
             (try objections("1.2.3", page, [range]), nil, ""),
             (try objections("2.0", page), nil, ""),
             (try objections("1.2.3-beta.1", page), nil, ""), (try objections("1", nil), nil, ""),
             (try objections("fall-release", page), true, "fall-release"),
             (try objections("1.2.3", ["www/index.html": "x"]), true, "index.html"),
-            (try objections("1.2.3", page.merging(["a.js.br": "x"]) { $1 }), true, "a.js.br"),
-            (
-                try objections("1.2.3", page.merging(["a.br": "x", "b/.br": ""]) { $1 }), true,
-                "and 1 more"
-            ),
-            (try objections("1.2.3", page.merging(["a.BR": "x", "a.brr": "y"]) { $1 }), nil, ""),
+            (try objections("1.2.3", paged(["a.js.br": "x"])), true, "a.js.br"),
+            (try objections("1.2.3", paged(["a.br": "x", "b/.br": ""])), true, "and 1 more"),
+            (try objections("1.2.3", paged(["a.BR": "x", "a.brr": "y"])), nil, ""),
             (try objections("1.2.3", page, [.init(kind: "group", value: "t")]), true, "group t"),
-            (
-                try objections("1.2.3", page, [.init(kind: "runtimeVersion", value: "1")]), true,
-                "runtimeVersion 1"
-            ),
+            (try objections("1.2.3", page, [runtime]), true, "runtimeVersion 1"),
             (try objections("1.2.3", page, isMandatory: true), false, "mandatory"),
-        ]
-        expectObjections(cases)
+        ])
         // The name is all that clients compare.
         var origin = ModelOrigin()
         let first = try origin.add("1.0.0", page)

@@ -170,20 +170,17 @@ import VersionTree
             try Chcp.objections(files, requirements, perMille: perMille, for: Self.configuration())
         }
         let page = ["index.html": "x"]
-        let cases: [([ClientObjection], Bool?, String)] = [
+        let range = Requirement(kind: "appVersionRange", value: "^1")
+        expectObjections([
             (try objections(page), nil, ""), (try objections(page, perMille: 1000), nil, ""),
             (try objections(page, [.init(kind: "minimumNativeInterface", value: "2")]), nil, ""),
             (try objections(page, perMille: 500), true, "--rollout"),
-            (
-                try objections(page, [.init(kind: "appVersionRange", value: "^1")]), true,
-                "minimumNativeInterface alone"
-            ),
+            (try objections(page, [range]), true, "minimumNativeInterface alone"),
             (try objections(nil), true, "go back"),
             (try objections(["a?b": "x"]), true, "a?b"),
             (try objections(["a#b": "x"]), true, "a#b"),
             (try objections(["ü": "x"]), false, "ü"),
             (try objections(["chcp.manifest": "x"]), false, "left out"),
-        ]
-        expectObjections(cases)
+        ])
     }
 }

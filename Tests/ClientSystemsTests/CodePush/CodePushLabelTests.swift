@@ -37,7 +37,7 @@ import VersionTree
         var model = CodePushModel()
         try model.publish("40")
         try expect(model.publish("41", perMille: 100).label, equals: "v2")
-        model.withdraw(try model.publish("42"))
+        model.origin.withdraw(try model.publish("42"))
         try expect(model.publish("41", perMille: 500).label, equals: "v2")
         try expect(model.publish("40").label, equals: "v4")
         try expect(model.publish("42").label, equals: "v5")

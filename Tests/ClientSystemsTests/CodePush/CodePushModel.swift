@@ -34,11 +34,6 @@ struct CodePushModel {
         try origin.publish(.embedded, now: now, for: CodePush.self, configuration)
     }
 
-    /// Takes an offer back.
-    mutating func withdraw(_ offer: ClientOffer) {
-        if let version = offer.version { origin.withdraw(.version(version)) }
-    }
-
     func answer(_ request: ClientRequest) throws -> ClientAnswer? {
         try CodePush.answer(request, configuration, origin)
     }
@@ -64,6 +59,11 @@ struct CodePushModel {
         else { return nil }
         return try origin.files(in: archive)
     }
+}
+
+extension ClientOffer {
+    /// How a client says that it runs it.
+    var query: String { "&package_hash=\(packageHash ?? "")" }
 }
 
 extension ClientRequest {

@@ -207,9 +207,11 @@ import StrictJSON
         "with the assets of all updates that the origin holds, compressed for those who take that")
     func assets() throws {
         let (origin, version, _) = try origin()
-        let bytes = Array("font".utf8)
-        let address = try address(of: bytes)
-        let twinned = TwinnedOrigin(origin: origin, of: address)
+        let facts = try ObjectFacts(of: Array("font".utf8))
+        let address = facts.address
+        let twin = try require(ObjectID(String(repeating: "7", count: 64)))
+        var twinned = origin
+        twinned.addTwin(Reference(address: twin, byteCount: 3), of: address)
         let path = "/for/expo/assets/\(version.content)/\(address)"
         func answer(_ path: String, _ encoding: String?, method: String = "GET") throws
             -> ClientAnswer?
@@ -231,9 +233,7 @@ import StrictJSON
             expect(
                 answer.body,
                 equals: (isCompressed
-                    ? .gzip(
-                        twin: TwinnedOrigin.twin, twinByteCount: 3, crc32: twinned.crc32,
-                        byteCount: 4)
+                    ? .gzip(twin: twin, twinByteCount: 3, crc32: facts.crc32, byteCount: 4)
                     : .object(address, byteCount: 4)))
         }
         for (suffix, type) in [
@@ -269,41 +269,5 @@ import StrictJSON
         try expect(
             Expo.answer(ClientRequest("GET", path), ExpoTree.configuration(), later)?
                 .status, equals: 404)
-    }
-}
-
-/// An origin in which one object has a deflated twin.
-struct TwinnedOrigin: ClientOrigin {
-    static let twin = ObjectID(String(repeating: "7", count: 64)) ?? .zero
-    let origin: ModelOrigin
-    let address: ObjectID
-    private(set) var crc32: UInt32 = 0
-
-    init(origin: ModelOrigin, of address: ObjectID) {
-        (self.origin, self.address) = (origin, address)
-        crc32 = origin.contents.values.compactMap { $0.facts[address]?.crc32 }.first ?? 0
-    }
-
-    func channel(_ name: ChannelName, for system: ClientSystem) throws(StoreError) -> ClientChannel?
-    {
-        try origin.channel(name, for: system)
-    }
-
-    func content(of offer: ClientOffer) throws(StoreError) -> ClientContent? {
-        guard var content = try origin.content(of: offer) else { return nil }
-        content.facts = ContentFacts(
-            content.facts.objects.map { facts in
-                var facts = facts
-                if facts.address == address {
-                    facts.twin = Reference(address: Self.twin, byteCount: 3)
-                }
-                return facts
-            })
-        return content
-    }
-
-    func bytes(of document: ClientDocument, for system: ClientSystem) throws(StoreError) -> [UInt8]?
-    {
-        try origin.bytes(of: document, for: system)
     }
 }

@@ -53,11 +53,11 @@ import VersionTree
         }
         // Upper case is the same id; a bundle that is no longer offered leads to the archive.
         try expect(model.check(first.id?.uppercased())?["changedAssets"] != nil)
-        model.withdraw(first)
+        model.origin.withdraw(first)
         try expect(model.check(first.id)?["changedAssets"] == nil)
         // Back from what is withdrawn: forced, whatever the release says.
         let third = try model.publish("3")
-        model.withdraw(third)
+        model.origin.withdraw(third)
         let back = try require(try model.check(third.id))
         expect(back["status"]?.asString == "ROLLBACK" && back["id"]?.asString == second.id)
     }
@@ -66,7 +66,7 @@ import VersionTree
         var model = HotUpdaterModel()
         try model.publish("1")
         let second = try model.publish("2")
-        model.withdraw(second)
+        model.origin.withdraw(second)
         let told = try require(try model.check(second.id))
         expect(told["shouldForceUpdate"]?.asBool, equals: true)
         expect(told["fileUrl"]?.asString?.contains("/archives/"), equals: true)
@@ -102,9 +102,8 @@ import VersionTree
         try expect(model.check(id)?["id"]?.asString, equals: second.id)
     }
 
-    @Test func `The manifest is what JavaScript writes with two blanks, and is in the archive`()
-        throws
-    {
+    @Test
+    func `The manifest is what JavaScript writes with two blanks, and is in the archive`() throws {
         var model = HotUpdaterModel()
         let offer = try model.publish("1", ["index.ios.bundle": "hello", "a\"ü/\u{7}.png": "b"])
         let told = try require(try model.check())

@@ -332,9 +332,8 @@ import VersionTree
         return current <= minimum ? "-" : "<0"
     }
 
-    @Test func `All channels of three bundles are decided as hot-updater's rule decides them`()
-        throws
-    {
+    @Test
+    func `All channels of three bundles are decided as hot-updater's rule decides them`() throws {
         func kinds(_ id: Int) -> [Offered?] {
             [
                 Offered(id: id), Offered(id: id, perMille: 0), Offered(id: id, group: "qa"),

@@ -33,11 +33,6 @@ struct HotUpdaterModel {
         try origin.publish(.embedded, now: now, for: HotUpdater.self, configuration)
     }
 
-    /// Takes an offer back.
-    mutating func withdraw(_ offer: ClientOffer) {
-        if let version = offer.version { origin.withdraw(.version(version)) }
-    }
-
     func answer(
         _ path: String, sdk: String? = "0.36.3", method: String = "GET"
     ) throws -> ClientAnswer? {

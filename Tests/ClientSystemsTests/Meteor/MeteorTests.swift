@@ -98,87 +98,36 @@ import StrictJSON
         }
     }
 
-    /// An origin with versions of a store, published for Meteor's clients.
-    private struct Published: ClientOrigin {
-        var offered = ClientChannel(
-            ChannelPointer(channel: .stable, sequence: 0, createdAt: 0, releases: []),
-            ClientHistory(.meteor, .stable))
-        var history = ClientHistory(.meteor, .stable)
-        var pointer = ChannelPointer(channel: .stable, sequence: 0, createdAt: 0, releases: [])
-        var contents: [ObjectID: ClientContent] = [:]
-        var objects: [ObjectID: [UInt8]] = [:]
-
-        mutating func publish(_ manifest: Manifest, from store: TemporaryStore) throws {
-            let address = try manifest.contentAddress()
-            for entry in manifest.entries {
-                objects[entry.address] = try store.versions.bytes(of: entry)
-            }
-            contents[address] = ClientContent(manifest: manifest, facts: ContentFacts([]))
-            let version = PublishedVersion(
-                name: manifest.version, manifest: address, manifestByteCount: 1, content: address)
-            pointer.sequence += 1
-            let release = OfferedRelease(
-                .version(version), sequence: pointer.sequence, createdAt: 1,
-                facts: PublishedFacts(address: address))
-            let asked = try ClientRelease(
-                release: release, configuration: MeteorTests.configuration(),
-                content: contents[address], now: 1,
-                read: { (_) throws(StoreError) in [] },
-                digest: { (_) throws(StoreError) in throw StoreError(.unsupported, "no archive") })
-            try expect(Meteor.objections(to: asked).isEmpty)
-            let prepared = try Meteor.offer(asked, after: history)
-            for (address, bytes) in prepared.documents { objects[address] = bytes }
-            try expectProof(of: prepared.offer, asked)
-            history.offers.append(prepared.offer)
-            pointer.releases.insert(release, at: 0)
-            offered = ClientChannel(pointer, history)
+    /// Publishes a version of a store for Meteor's clients.
+    private func publish(
+        _ manifest: Manifest, from store: TemporaryStore, in origin: inout ModelOrigin
+    ) throws {
+        let version = try origin.add(manifest) { try store.versions.bytes(of: $0) }
+        let release = OfferedRelease(.version(version), sequence: 1, createdAt: 1)
+        let asked = try origin.clientRelease(release, now: 1, for: Self.configuration())
+        try expect(Meteor.objections(to: asked).isEmpty)
+        let offer = try origin.publish(
+            .version(version), now: 1, for: Meteor.self, Self.configuration())
+        // The manifest can be made again from the release, and nobody can write another one.
+        var (other, renamed) = (offer, offer)
+        other.documents[0].address = try ObjectID(of: [1])
+        renamed.documents[0].id = "another version"
+        for (offer, isOwn) in [(offer, true), (other, false), (renamed, false)] {
+            let forgery = try Meteor.forgery(in: offer, of: asked, reading: { _ in nil })
+            expect((forgery == nil), equals: isOwn)
         }
+    }
 
-        /// The manifest can be made again from the release, and nobody can write another one.
-        private func expectProof(of offer: ClientOffer, _ release: ClientRelease) throws {
-            var (other, renamed) = (offer, offer)
-            other.documents[0].address = try ObjectID(of: [1])
-            renamed.documents[0].id = "another version"
-            for (offer, isOwn) in [(offer, true), (other, false), (renamed, false)] {
-                let forgery = try Meteor.forgery(in: offer, of: release, reading: { _ in nil })
-                expect((forgery == nil), equals: isOwn)
-            }
+    /// What a client gets that asks for a URL.
+    private func answer(_ url: String, _ origin: ModelOrigin) throws -> MemoryCarrier.Answer? {
+        let target = url.dropFirst("http://origin".utf8.count).split(separator: "?", maxSplits: 1)
+            .map(String.init)
+        let request = ClientRequest("GET", target[0], query: target.dropFirst().first)
+        guard let answer = try Meteor.answer(request, Self.configuration(), origin) else {
+            return nil
         }
-
-        func channel(_ name: ChannelName, for system: ClientSystem) throws(StoreError)
-            -> ClientChannel?
-        {
-            name == .stable && system == .meteor ? offered : nil
-        }
-
-        func content(of offer: ClientOffer) throws(StoreError) -> ClientContent? {
-            offer.version.flatMap { contents[$0.content] }
-        }
-
-        func bytes(of document: ClientDocument, for system: ClientSystem) throws(StoreError)
-            -> [UInt8]?
-        {
-            objects[document.address]
-        }
-
-        /// What a client gets that asks for a URL.
-        func answer(_ url: String) throws -> MemoryCarrier.Answer? {
-            let target = url.dropFirst("http://origin".utf8.count).split(
-                separator: "?", maxSplits: 1)
-            let answer = try Meteor.answer(
-                ClientRequest(
-                    "GET", String(target[0]), query: target.count > 1 ? String(target[1]) : nil),
-                MeteorTests.configuration(), self)
-            guard let answer else { return nil }
-            let bytes: [UInt8] =
-                switch answer.body {
-                case .object(let address, _): try require(objects[address])
-                case .document(let document, _): try require(objects[document.address])
-                case .bytes(let bytes): bytes
-                default: []
-                }
-            return (answer.status, answer.fields.map { ($0.name, $0.value) }, bytes)
-        }
+        let fields = answer.fields.map { ($0.name, $0.value) }
+        return (answer.status, fields, try origin.bytes(of: answer))
     }
 
     @Test(
@@ -186,14 +135,13 @@ import StrictJSON
         arguments: [true, false])
     func roundTrip(isOld: Bool) throws {
         let (publisher, device) = (try TemporaryStore(), try TemporaryStore())
-        var published = Published()
+        var origin = ModelOrigin()
         var contents: [ObjectID] = []
         for (number, changed) in ["first", "second"].enumerated() {
             let server = try Server("version\(number + 1)", isOld: isOld, changed: changed)
             let read = try pull(into: publisher, served(server))
-            try published.publish(read, from: publisher)
-            let origin = published
-            let again = try pull(into: device) { try origin.answer($0) }
+            try publish(read, from: publisher, in: &origin)
+            let again = try pull(into: device) { [origin] in try answer($0, origin) }
             try expect(again.contentAddress(), equals: read.contentAddress())
             expect(again.version == read.version && again.entries.count == read.entries.count)
             // What the reader keeps of each file and of the release is what it kept at first.
@@ -217,7 +165,7 @@ import StrictJSON
                     route.hasPrefix("/__cordova/")
                     ? String(route.dropFirst(11)) : String(route.dropFirst())
                 let url = Self.root + "__cordova/" + PercentEncoding.path(path)
-                try expect(published.answer(url)?.status, equals: 200, "\(route)")
+                try expect(answer(url, origin)?.status, equals: 200, "\(route)")
             }
         }
     }
@@ -226,14 +174,13 @@ import StrictJSON
     func `get 404 for whatever else is asked, and tags that they compare with labels`() throws {
         let publisher = try TemporaryStore()
         let server = try Server("version1", isOld: true, changed: "x")
-        var published = Published()
-        try published.publish(try pull(into: publisher, served(server)), from: publisher)
-        let origin = published
+        var origin = ModelOrigin()
+        try publish(pull(into: publisher, served(server)), from: publisher, in: &origin)
         let hash = Hex.string(try Digester.digest(.sha1, of: Array("x".utf8)))
-        let answer = try require(try origin.answer(Self.root + "__cordova/some-file"))
-        expect(answer.fields.contains { $0.0 == "etag" && $0.1 == "\"\(hash)\"" })
-        expect(answer.fields.contains { $0.0 == "cache-control" && $0.1 == "no-cache" })
-        let page = try require(try origin.answer(Self.root + "__cordova/"))
+        let file = try require(try answer(Self.root + "__cordova/some-file", origin))
+        expect(file.fields.contains { $0.0 == "etag" && $0.1 == "\"\(hash)\"" })
+        expect(file.fields.contains { $0.0 == "cache-control" && $0.1 == "no-cache" })
+        let page = try require(try answer(Self.root + "__cordova/", origin))
         expect(
             page.fields.contains { $0.0 == "content-type" && $0.1 == "text/html; charset=utf-8" })
         for path in [
@@ -241,12 +188,12 @@ import StrictJSON
             "__cordova/packages", "__cordova/packages%2Fmeteor.js", "__cordova/../manifest.json",
             "__cordova/%", "__cordova/%00", "__cordova//", "__cordova/program.json",
         ] {
-            try expect(origin.answer(Self.root + path)?.status, equals: 404, "\(path)")
+            try expect(answer(Self.root + path, origin)?.status, equals: 404, "\(path)")
         }
         try expect(
-            origin.answer("http://origin/for/meteor/other/__cordova/manifest.json")?.status,
+            answer("http://origin/for/meteor/other/__cordova/manifest.json", origin)?.status,
             equals: 404)
-        try expect(origin.answer("http://origin/for/chcp/production/chcp.json") == nil)
+        try expect(answer("http://origin/for/chcp/production/chcp.json", origin) == nil)
         let post = ClientRequest("POST", "/for/meteor/production/__cordova/manifest.json")
         try expect(Meteor.answer(post, Self.configuration(), origin)?.status, equals: 405)
     }
@@ -287,32 +234,18 @@ import StrictJSON
             expect(found.map(\.refuses), equals: (isSaid ? [false] : []), "\(rootURL)")
             expect(!isSaid || found[0].message.contains("ROOT_URL=\(Self.root)"), "\(found)")
         }
-        let cases: [([ClientObjection], String?)] = [
-            (try objections(target, content: content), nil),
-            (
-                try objections(
-                    target, [.init(kind: "compatibility", value: "i1")], content: content), nil
-            ),
-            (try objections(target), "castree pull --format meteor"),
-            (try objections(.embedded), "go back"),
-            (try objections(target, perMille: 10, content: content), "--rollout"),
-            (
-                try objections(
-                    target, [.init(kind: "compatibility", value: "z")], content: content),
-                "requires z"
-            ),
-            (
-                try objections(target, [.init(kind: "group", value: "z")], content: content),
-                "group z"
-            ),
-        ]
-        for (found, words) in cases {
-            expect(found.count, equals: (words == nil ? 0 : 1), "\(found)")
-            guard let words else { continue }
-            expect(
-                found.first?.refuses == true && found.first?.message.contains(words) == true,
-                "\(found)")
+        func requiring(_ kind: String, _ value: String) throws -> [ClientObjection] {
+            try objections(target, [.init(kind: kind, value: value)], content: content)
         }
+        expectObjections([
+            (try objections(target, content: content), nil, ""),
+            (try requiring("compatibility", "i1"), nil, ""),
+            (try objections(target), true, "castree pull --format meteor"),
+            (try objections(.embedded), true, "go back"),
+            (try objections(target, perMille: 10, content: content), true, "--rollout"),
+            (try requiring("compatibility", "z"), true, "requires z"),
+            (try requiring("group", "z"), true, "group z"),
+        ])
     }
 }
 

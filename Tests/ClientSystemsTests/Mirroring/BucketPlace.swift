@@ -1,5 +1,6 @@
 import BucketTestSupport
 import StrictJSON
+import Synchronization
 
 @testable import ClientSystems
 @testable import HotPush
@@ -23,12 +24,11 @@ final class BucketPlace: @unchecked Sendable {
 
     static let pointerKey = OriginLayout.pointer(.stable)
     static let historyKey = OriginLayout.clientHistory(of: .stable, ModelFeed.system.rawValue)
+    static let configurationKey = OriginLayout.clientConfiguration(of: ModelFeed.system.rawValue)
 
     init() throws {
         local = try ServedPlace()
-        for path in [
-            "origin.json", OriginLayout.clientConfiguration(of: ModelFeed.system.rawValue),
-        ] {
+        for path in ["origin.json", Self.configurationKey] {
             store.set(path, try contents(path), .pointer)
         }
         store.set("channels.json", Array(#"{"channels":["stable"]}"#.utf8 + [10]), .pointer)
@@ -44,9 +44,9 @@ final class BucketPlace: @unchecked Sendable {
     ) throws -> [Step] {
         _ = try local.begin(name, files)
         log = max(log + 1, epoch + 1)
-        let release = try needed(local.pointer.releases.first)
-        let version = try needed(release.version)
-        let facts = try needed(release.facts).address
+        let release = try require(local.pointer.releases.first)
+        let version = try require(release.version)
+        let facts = try require(release.facts).address
         var objects: Set<ObjectID> = []
         for text in files.values {
             let address = try address(of: Array(text.utf8))
@@ -61,7 +61,7 @@ final class BucketPlace: @unchecked Sendable {
         if placed.areNeeded(in: epoch) {
             let bytes = placed.serialized()
             address = try StorageTestSupport.address(of: bytes)
-            store.set(OriginLayout.path(.places, try needed(address), in: epoch), bytes)
+            store.set(OriginLayout.path(.places, try require(address), in: epoch), bytes)
         }
         places[version.manifest] = (epoch, address, epoch)
         return try steps()
@@ -81,10 +81,8 @@ final class BucketPlace: @unchecked Sendable {
     }
 
     /// Writes the newest entry of the log.
-    private func writeEntry(
-        _ configuration: ClientConfiguration? = nil
-    ) throws {
-        let system = try needed(ToldSystem(ModelFeed.system.rawValue))
+    private func writeEntry(_ configuration: ClientConfiguration? = nil) throws {
+        let system = try require(ToldSystem(ModelFeed.system.rawValue))
         let name = HistoryName(system: system, channel: .stable)
         let file = history.file
         var entry = LogEntry(
@@ -110,10 +108,7 @@ final class BucketPlace: @unchecked Sendable {
             ModelFeed.system, baseURL: baseURL, deployments: deployments)
         try writeEntry(configuration)
         configuration.log = log
-        return (
-            OriginLayout.clientConfiguration(of: ModelFeed.system.rawValue),
-            configuration.serialized()
-        )
+        return (Self.configurationKey, configuration.serialized())
     }
 
     var history: ClientHistory {
@@ -142,19 +137,15 @@ final class BucketPlace: @unchecked Sendable {
     /// Takes the newest release back, or the oldest with `isPruned`, whose files are deleted, too.
     func withdraw(isPruned: Bool = false) throws -> [Step] {
         let releases = pointer.releases
-        let gone = try needed(isPruned ? releases.last : releases.first)
+        let gone = try require(isPruned ? releases.last : releases.first)
         withdrawn.insert(gone.sequence)
         log += 1
-        var steps = try steps()
+        let steps = try steps()
         guard isPruned, let version = gone.version, let facts = gone.facts?.address else {
             return steps
         }
-        for name in [
-            OriginKey(.manifest, version.manifest), OriginKey(.facts, facts),
-        ] {
-            steps.append((name.path(in: version.epoch), nil))
-        }
-        return steps
+        let names = [OriginKey(.manifest, version.manifest), OriginKey(.facts, facts)]
+        return steps + names.map { name -> Step in (name.path(in: version.epoch), nil) }
     }
 
     func take(_ step: Step, in other: ModelStore? = nil) {
@@ -194,7 +185,7 @@ final class BucketPlace: @unchecked Sendable {
     /// The archive that the channel offers now.
     static func archive(_ answers: OriginAnswers) throws -> AnswerBody {
         let request = ClientRequest("GET", "/model/KEY/archive")
-        let answer = try needed(try answers.answer(request, mayRead: true))
+        let answer = try require(try answers.answer(request, mayRead: true))
         guard case .composed(let body) = answer.body else {
             throw StoreError(.mismatch, "no archive: \(answer.status)")
         }
@@ -202,10 +193,16 @@ final class BucketPlace: @unchecked Sendable {
     }
 }
 
-/// The value; a test without it has no sense.
-func needed<Value>(_ value: Value?) throws -> Value {
-    guard let value else { throw StoreError(.mismatch, "the test has no value") }
-    return value
+/// What was asked for, and fates of requests, by their keys.
+final class Fates: Sendable {
+    private let fates = Mutex<[String: RequestFate]>([:])
+    private let asked = Mutex<[String]>([])
+    var keys: [String] { asked.withLock { $0 } }
+    func set(_ fate: RequestFate?, of key: String) { fates.withLock { $0[key] = fate } }
+    func meet(_ request: ModelRequest) -> RequestFate {
+        asked.withLock { $0.append(request.key) }
+        return fates.withLock { $0[request.key] } ?? .answered
+    }
 }
 
 extension OriginKey {

@@ -1,5 +1,4 @@
 import BucketTestSupport
-import Synchronization
 
 @testable import ClientSystems
 @testable import HotPush
@@ -32,16 +31,14 @@ import Synchronization
             }
             expect(!FileManager.default.fileExists(atPath: file(piece.name).path), "\(fault)")
         }
-        let coming = place.directory.appending("cache/.mirror")
-        try expect(
-            FileManager.default.contentsOfDirectory(atPath: coming)
-                .allSatisfy { !$0.hasPrefix("put-") })
+        let coming = Damage.names(place.directory.appending("cache/.mirror"))
+        expect(coming.allSatisfy { !$0.hasPrefix("put-") })
         place.store.set(OriginLayout.path(.object, address), right)
         _ = try mirror.bring([piece])
         try expect(Array(Data(contentsOf: file(piece.name))), equals: right)
         // What no release lists is asked for by its path alone, and remembered as missing.
         let stranger = try StorageTestSupport.address(of: Array("nobody's".utf8))
-        let asked = try needed(ServedFile(OriginLayout.path(.object, stranger)))
+        let asked = try require(ServedFile(OriginLayout.path(.object, stranger)))
         guard case .file(let lacking) = mirror.lack(asked) else { throw StoreError(.mismatch, "") }
         try mirror.bring(.file(lacking))
         expect(mirror.lack(asked) == nil)
@@ -58,10 +55,7 @@ import Synchronization
             let bytes = [UInt8](repeating: 7, count: byteCount)
             let name = OriginKey(.object, try address(of: bytes))
             place.store.set(name.path(in: 0), bytes)
-            var failure: StoreError?
-            do throws(StoreError) { try mirror.bringDocuments([PlacedFile(name)]) } catch {
-                failure = error
-            }
+            let failure = refusal { try mirror.bringDocuments([PlacedFile(name)]) }
             expect(failure == nil, equals: isTaken)
             expect(failure?.message.contains("--cache-size") ?? isTaken)
         }
@@ -69,12 +63,8 @@ import Synchronization
 
     @Test func `a file that many ask for at once is fetched once`() throws {
         try place.publish("1", ["a": "one", "b": "two", "c": "three"], epoch: 2)
-        let gets = Mutex<[String: Int]>([:])
-        let slow = place.bucket { request in
-            gets.withLock { $0[request.key, default: 0] += 1 }
-            return .answered
-        }
-        let (mirror, answers) = try place.mirror(slow)
+        let fates = Fates()
+        let (mirror, answers) = try place.mirror(place.bucket { fates.meet($0) })
         let files = try BucketPlace.archive(answers).files
         expect(files.count, equals: 3)
         let names = files.map(\.name)
@@ -84,8 +74,8 @@ import Synchronization
                 for _ in chunk { _ = try mirror.bring(names.map { ($0, sizes[$0] ?? 0) }) }
             }
         }
-        let counts = gets.withLock { gets in names.map { gets[$0.path(in: 2)] } }
-        expect(counts, equals: [1, 1, 1])
+        let asked = fates.keys
+        expect(names.map { name in asked.count { $0 == name.path(in: 2) } }, equals: [1, 1, 1])
     }
 
     @Test func `an archive that is being sent is whole however small the cache is`() throws {
@@ -111,9 +101,8 @@ import Synchronization
         try expect(answers.text("/model/KEY/check").contains("\"3\", \"2\", \"1\""))
     }
 
-    @Test func `an archive sent again is not looked through again, until one of its files goes`()
-        throws
-    {
+    @Test
+    func `an archive sent again is not looked through again, until one of its files goes`() throws {
         try place.publish("1", ["a": "one", "b": "two"])
         let (mirror, answers) = try place.mirror(place.bucket())
         let body = try BucketPlace.archive(answers)
@@ -148,30 +137,26 @@ import Synchronization
         // As a kill between writing and naming leaves it.
         let torn = place.directory.appending("cache/.mirror/put-0123456789abcdef")
         try Data("half".utf8).write(to: URL(filePath: torn))
-        let asked = Mutex<[String]>([])
-        let bucket = place.bucket { request in
-            asked.withLock { $0.append(request.key) }
-            return .answered
-        }
+        let fates = Fates()
+        let bucket = place.bucket { fates.meet($0) }
         let (mirror, answers) = try place.mirror(bucket)
         let body = try BucketPlace.archive(answers)
         expect(!FileManager.default.fileExists(atPath: torn))
         let mutable = Set(
             ["origin.json", "channels.json", BucketPlace.pointerKey, BucketPlace.historyKey]
                 + ClientSystem.allCases.map { OriginLayout.clientConfiguration(of: $0.rawValue) })
-        expect(Set(asked.withLock { $0 }), equals: mutable)
-        expect(asked.withLock { $0.count }, equals: mutable.count)
+        expect(fates.keys.sorted(), equals: mutable.sorted())
         expect(bucket.figures.receivedByteCount, equals: 0)
         // Nobody has compared the pieces yet: who asks for them first does.
         expect(mirror.hold(body) == nil && files.allSatisfy { !mirror.cache.has($0.name.path) })
         _ = try mirror.bring(files)
         expect(mirror.hold(body) != nil)
-        expect(asked.withLock { $0.count }, equals: mutable.count)
+        expect(fates.keys.count, equals: mutable.count)
     }
 
     @Test func `what is damaged in the cache is fetched anew`() throws {
         try place.publish("1", ["a": "one"], epoch: 1)
-        let version = try needed(place.pointer.releases.first?.version)
+        let version = try require(place.pointer.releases.first?.version)
         let object = OriginKey(.object, try address(of: Array("one".utf8)))
         do { _ = try place.mirror(place.bucket()).mirror.bring([(object, 3)]) }
         let manifest = OriginKey(.manifest, version.manifest)
@@ -180,8 +165,7 @@ import Synchronization
             for bytes in [Data(), Data("{".utf8), Data("{\"a\":1}".utf8)] {
                 try bytes.write(to: damaged)
                 let (mirror, answers) = try place.mirror(place.bucket())
-                try expect(
-                    answers.text("/model/KEY/check"), equals: #"https://u.example.org ["1"] of 1"#)
+                try expect(answers.text(ModelFeed.check), equals: ModelFeed.told("1", of: 1))
                 _ = try mirror.bring(BucketPlace.archive(answers).files)
                 try expect(Array(Data(contentsOf: file(object))), equals: Array("one".utf8))
             }
@@ -209,18 +193,15 @@ import Synchronization
             } catch { expect(disk.hasFired, "\(number): \(error)") }
             isOver = !disk.hasFired
             let (mirror, answers) = try place.mirror(place.bucket(), at: "\(number)")
-            try expect(
-                answers.text("/model/KEY/check"), equals: #"https://u.example.org ["1"] of 1"#)
+            try expect(answers.text(ModelFeed.check), equals: ModelFeed.told("1", of: 1))
             _ = try mirror.bring(BucketPlace.archive(answers).files)
             for (path, bytes) in try Damage.files(
                 below: place.directory.appending("\(number)"), without: ".mirror/")
             {
                 guard let name = OriginKey(path: path)?.name else { continue }
-                try expect(
-                    address(of: bytes), equals: name.address, "\(number) \(path)")
+                try expect(address(of: bytes), equals: name.address, "\(number) \(path)")
             }
-            let left = try FileManager.default.contentsOfDirectory(
-                atPath: place.directory.appending("\(number)/.mirror"))
+            let left = Damage.names(place.directory.appending("\(number)/.mirror"))
             expect(left.allSatisfy { !$0.hasPrefix("put-") }, "\(number): \(left)")
         }
         expect(number > 40)
@@ -229,44 +210,32 @@ import Synchronization
     @Test func `a directory that is no cache of this origin, or in use, is refused`() throws {
         try place.publish("1", ["a": "one"])
         let (mirror, _) = try place.mirror(place.bucket())
-        func refusal(_ name: String, _ bucket: some ObjectStorage) -> StoreError.Code? {
-            #expect(throws: StoreError.self) {
-                try OriginMirror(
-                    bucket, at: place.directory.appending(name), CachedStorage.Options())
-            }?.code
+        func refusal(_ name: String) -> StoreError.Code? {
+            let path = place.directory.appending(name)
+            return code { try OriginMirror(place.bucket(), at: path, CachedStorage.Options()) }
         }
-        expect(refusal("cache", place.bucket()), equals: .busy)
+        expect(refusal("cache"), equals: .busy)
         withExtendedLifetime(mirror) {}
-        let manager = FileManager.default
-        func make(_ name: String, _ file: String, _ text: String) throws {
-            let url = URL(filePath: place.directory.appending("\(name)/\(file)"))
-            try manager.createDirectory(
-                at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
-            try Data(text.utf8).write(to: url)
-        }
-        try make("full", "mine", "x")
-        expect(refusal("full", place.bucket()), equals: .foreignCache)
-        try expect(
-            manager.contentsOfDirectory(atPath: place.directory.appending("full")), equals: ["mine"]
-        )
-        try make("other", ".mirror/cache.json", #"{"castreeMirror":1,"of":"s3://other/one"}"#)
-        expect(refusal("other", place.bucket()), equals: .foreignCache)
-        try make("newer", ".mirror/cache.json", #"{"castreeMirror":2,"of":"s3://model/origin"}"#)
-        expect(refusal("newer", place.bucket()), equals: .unsupportedFormat)
-        try make("file", "x", "x")
-        expect(refusal("file/x", place.bucket()) != nil)
-        expect(refusal("no/such/parent", place.bucket()), equals: .notFound)
+        try writeTree(
+            place.directory.path,
+            [
+                "full/mine": "x", "file/x": "x",
+                "other/.mirror/cache.json": #"{"castreeMirror":1,"of":"s3://other/one"}"#,
+                "newer/.mirror/cache.json": #"{"castreeMirror":2,"of":"s3://model/origin"}"#,
+            ])
+        expect(refusal("full"), equals: .foreignCache)
+        expect(Damage.names(place.directory.appending("full")), equals: ["mine"])
+        expect(refusal("other"), equals: .foreignCache)
+        expect(refusal("newer"), equals: .unsupportedFormat)
+        expect(refusal("file/x") != nil)
+        expect(refusal("no/such/parent"), equals: .notFound)
         // What stands in place of a folder is not followed, and the message says what to do.
         do { _ = try place.mirror(place.bucket(), at: "linked") }
         let objects = place.directory.appending("linked/objects")
-        try? manager.removeItem(atPath: objects)
-        try manager.createSymbolicLink(atPath: objects, withDestinationPath: "/")
-        expectRefusal(saying: "delete") {
-            try place.mirror(place.bucket(), at: "linked")
-        }
+        try Damage.replace(objects, by: .symbolicLink("/"))
+        expectRefusal(saying: "delete") { try place.mirror(place.bucket(), at: "linked") }
         // A disk of its own is empty but for this.
-        try manager.createDirectory(
-            atPath: place.directory.appending("disk/lost+found"), withIntermediateDirectories: true)
+        try Damage.makeDirectory(place.directory.appending("disk/lost+found"))
         #expect(throws: Never.self) { try place.mirror(place.bucket(), at: "disk") }
         // Nobody publishes into a cache.
         let publisher = Publisher(place.directory.appending("disk"))

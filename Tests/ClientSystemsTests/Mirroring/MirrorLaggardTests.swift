@@ -6,7 +6,6 @@ import Synchronization
 
 /// docs/clients.md, "From a bucket": a file that alone does not answer keeps nobody from what else is new.
 @Suite struct MirrorLaggardTests {
-    private static let check = "/model/KEY/check"
 
     /// A bucket in which one file is never answered, at once or after everything else.
     private final class Silence: Sendable {
@@ -82,12 +81,11 @@ import Synchronization
         let model = try BucketPlace()
         try model.publish("1", ["a": "one"])
         try model.publish("2", ["a": "two"], epoch: 2)
-        let version = try needed(model.pointer.releases.first?.version)
-        let facts = try needed(model.pointer.releases.first?.facts?.address)
+        let version = try require(model.pointer.releases.first?.version)
+        let facts = try require(model.pointer.releases.first?.facts?.address)
         for key in [
             OriginLayout.marker, OriginLayout.channelList,
-            OriginLayout.clientConfiguration(of: ModelFeed.system.rawValue),
-            BucketPlace.historyKey, BucketPlace.pointerKey,
+            BucketPlace.configurationKey, BucketPlace.historyKey, BucketPlace.pointerKey,
             OriginLayout.path(.facts, facts, in: version.epoch),
         ] {
             let place = try BucketPlace()
@@ -96,7 +94,7 @@ import Synchronization
             let notices = Notices()
             let (mirror, answers) = try place.mirror(
                 place.bucket { silence.meet($0) }, patience: 0, notices: notices)
-            let old = try answers.text(Self.check)
+            let old = try answers.text(ModelFeed.check)
             silence.fail(key)
             try place.publish("2", ["a": "two"], epoch: 2)
             mirror.look()
@@ -107,12 +105,12 @@ import Synchronization
             let isOfChannel =
                 key == BucketPlace.historyKey || key == BucketPlace.pointerKey
                 || key.hasPrefix("facts/") || key.hasPrefix("e/")
-            try expect((answers.text(Self.check) == old) == isOfChannel, "\(key)")
+            try expect((answers.text(ModelFeed.check) == old) == isOfChannel, "\(key)")
             expect(notices.all.count == 1 && notices.all[0].contains(key), "\(notices.all)")
             silence.end()
             try wait {
                 mirror.look()
-                return try answers.text(Self.check) != old && !silence.isAsked
+                return try answers.text(ModelFeed.check) != old && !silence.isAsked
             }
             expect(notices.all.count, equals: 1, "\(notices.all)")
         }
@@ -136,11 +134,11 @@ import Synchronization
         let notices = Notices()
         let (mirror, answers) = try place.mirror(
             place.bucket { _ in isRefused.withLock { $0 } ? .denied : .answered }, notices: notices)
-        let old = try answers.text(Self.check)
+        let old = try answers.text(ModelFeed.check)
         for count in 1...2 {
             isRefused.withLock { $0 = true }
             for _ in 0..<2 { mirror.look() }
-            try expect(answers.text(Self.check), equals: old)
+            try expect(answers.text(ModelFeed.check), equals: old)
             expect(notices.all.count == count, "\(notices.all)")
             expect(notices.all[count - 1].contains("what is in the cache goes on being answered"))
             isRefused.withLock { $0 = false }

@@ -6,17 +6,17 @@ import Synchronization
 
 /// docs/clients.md, "From a bucket"; docs/origin-format.md, "In buckets".
 @Suite struct MirrorLookTests {
-    private static let check = "/model/KEY/check"
-    private static func answer(_ names: String..., of count: Int) -> String {
-        "https://u.example.org \(names) of \(count)"
+    private let place: BucketPlace
+
+    init() throws {
+        place = try BucketPlace()
+        try place.publish("1", ["a": "one", "b": "same"])
     }
 
     @Test func `what a bucket offers is answered, in whatever epochs its files stand`() throws {
-        let place = try BucketPlace()
-        try place.publish("1", ["a": "one", "b": "same"])
         try place.publish("2", ["a": "two", "b": "same"], epoch: 3)
         let (mirror, answers) = try place.mirror(place.bucket())
-        try expect(answers.text(Self.check), equals: Self.answer("2", "1", of: 2))
+        try expect(answers.text(ModelFeed.check), equals: ModelFeed.told("2", "1", of: 2))
         // An object of epoch 3 and one of epoch 0, which places tell apart.
         let body = try BucketPlace.archive(answers)
         expect(mirror.hold(body) == nil)
@@ -32,15 +32,13 @@ import Synchronization
         // Nothing new costs no bytes.
         try place.publish("3", ["a": "three"], epoch: 4)
         mirror.look()
-        try expect(answers.text(Self.check), equals: Self.answer("3", "2", "1", of: 3))
+        try expect(answers.text(ModelFeed.check), equals: ModelFeed.told("3", "2", "1", of: 3))
     }
 
     @Test(arguments: ["publish", "withdraw", "prune"])
     func `whatever a publisher does between two requests of a look, answers are all old or all new`(
         _ verb: String
     ) throws {
-        let place = try BucketPlace()
-        try place.publish("1", ["a": "one"])
         try place.publish("2", ["a": "two"], epoch: 2)
         let before = ModelStore(copying: place.store)
         let steps: [BucketPlace.Step]
@@ -48,19 +46,19 @@ import Synchronization
         switch verb {
         case "publish":
             steps = try place.begin("3", ["a": "three"], epoch: 2)
-            new = Self.answer("3", "2", "1", of: 3)
+            new = ModelFeed.told("3", "2", "1", of: 3)
         case "withdraw":
             steps = try place.withdraw()
-            new = Self.answer("1", of: 2)
+            new = ModelFeed.told("1", of: 2)
         default:
             steps = try place.withdraw(isPruned: true)
-            new = Self.answer("2", of: 2)
+            new = ModelFeed.told("2", of: 2)
         }
         // Files that never change come before all steps.
         for (key, file) in place.store.files where before.files[key] == nil {
             before.set(key, file.bytes)
         }
-        let old = Self.answer("2", "1", of: 2)
+        let old = ModelFeed.told("2", "1", of: 2)
         // The requests of a look that finds all of it, from that for the pointer on: those before know nothing of it.
         let due = Due()
         let whole = ModelStore(copying: before)
@@ -68,9 +66,9 @@ import Synchronization
         due.plan { _ in }
         for step in steps { place.take(step, in: whole) }
         seen.mirror.look()
-        try expect(seen.answers.text(Self.check), equals: new)
+        try expect(seen.answers.text(ModelFeed.check), equals: new)
         let keys = due.keys
-        let places = try needed(keys.firstIndex(of: BucketPlace.pointerKey))...keys.count
+        let places = try require(keys.firstIndex(of: BucketPlace.pointerKey))...keys.count
         // The first step is taken just before one of them, the others just before the same or a later one.
         for first in places {
             for last in places where last >= first {
@@ -80,7 +78,7 @@ import Synchronization
                     place.bucket(on: store) { due.meet($0) }, at: "\(first)-\(last)")
                 due.plan { number in
                     // What is answered between two requests counts as well.
-                    if let text = try? answers.text(Self.check), ![old, new].contains(text) {
+                    if let text = try? answers.text(ModelFeed.check), ![old, new].contains(text) {
                         Issue.record("\(first) \(last) before \(number): \(text)")
                     }
                     if number == first { place.take(steps[0], in: store) }
@@ -88,31 +86,29 @@ import Synchronization
                     for step in steps.dropFirst() { place.take(step, in: store) }
                 }
                 mirror.look()
-                let text = try answers.text(Self.check)
+                let text = try answers.text(ModelFeed.check)
                 expect([old, new].contains(text), "\(first) \(last): \(text)")
                 due.plan { _ in }
                 for step in steps { place.take(step, in: store) }
                 mirror.look()
-                try expect(answers.text(Self.check), equals: new, "\(first) \(last)")
+                try expect(answers.text(ModelFeed.check), equals: new, "\(first) \(last)")
             }
         }
     }
 
     @Test func `an older copy of a pointer or a history is ignored, and said once`() throws {
-        let place = try BucketPlace()
-        try place.publish("1", ["a": "one"])
         let (oldPointer, oldHistory) = (place.pointer.serialized(), place.history.serialized())
         try place.publish("2", ["a": "two"], epoch: 2)
         let notices = Notices()
         let (mirror, answers) = try place.mirror(place.bucket(), notices: notices)
-        let new = Self.answer("2", "1", of: 2)
+        let new = ModelFeed.told("2", "1", of: 2)
         for (key, old) in [
             (BucketPlace.pointerKey, oldPointer), (BucketPlace.historyKey, oldHistory),
         ] {
             let right = place.store.files[key]?.bytes
             place.store.set(key, old, .pointer)
             for _ in 0..<2 { mirror.look() }
-            try expect(answers.text(Self.check), equals: new)
+            try expect(answers.text(ModelFeed.check), equals: new)
             expect(
                 notices.all.filter { $0.contains("older copy") }.count, equals: 1, "\(notices.all)")
             place.store.set(key, right, .pointer)
@@ -121,24 +117,20 @@ import Synchronization
         }
     }
 
-    @Test func `what cannot be understood changes nothing, and what is missing is waited for`()
-        throws
-    {
-        let place = try BucketPlace()
-        try place.publish("1", ["a": "one"])
+    @Test
+    func `what cannot be understood changes nothing, and what is missing is waited for`() throws {
         let (mirror, answers) = try place.mirror(place.bucket())
-        let old = Self.answer("1", of: 1)
+        let old = ModelFeed.told("1", of: 1)
         let steps = try place.begin("2", ["a": "two"], epoch: 2)
-        let configuration = OriginLayout.clientConfiguration(of: ModelFeed.system.rawValue)
-        let version = try needed(place.pointer.releases.first?.version)
+        let version = try require(place.pointer.releases.first?.version)
         let manifest = OriginLayout.path(.manifest, version.manifest, in: 2)
         for step in steps { place.take(step) }
         // Each is broken in turn; the others say what they should.
         for key in [
-            BucketPlace.pointerKey, BucketPlace.historyKey, configuration, "channels.json",
-            "origin.json", manifest,
+            BucketPlace.pointerKey, BucketPlace.historyKey, BucketPlace.configurationKey,
+            "channels.json", "origin.json", manifest,
         ] {
-            let right = try needed(place.store.files[key]?.bytes)
+            let right = try require(place.store.files[key]?.bytes)
             let bad: [[UInt8]?] = [
                 Array("{".utf8), Array("<html>".utf8), [], Array(right.dropLast(3)),
             ]
@@ -147,20 +139,19 @@ import Synchronization
                 place.store.set(key, bytes, .pointer)
                 mirror.look()
                 own.mirror.look()
-                let text = try answers.text(Self.check)
-                expect([old, Self.answer("2", "1", of: 2)].contains(text), "\(key) \(number)")
+                let text = try answers.text(ModelFeed.check)
+                expect([old, ModelFeed.told("2", "1", of: 2)].contains(text), "\(key) \(number)")
                 place.store.set(key, right, .pointer)
                 // Who knew the new one keeps it.
-                try expect(own.answers.text(Self.check), equals: Self.answer("2", "1", of: 2))
+                try expect(
+                    own.answers.text(ModelFeed.check), equals: ModelFeed.told("2", "1", of: 2))
             }
         }
         mirror.look()
-        try expect(answers.text(Self.check), equals: Self.answer("2", "1", of: 2))
+        try expect(answers.text(ModelFeed.check), equals: ModelFeed.told("2", "1", of: 2))
     }
 
     @Test func `a part that is far too large keeps nobody from what else is new`() throws {
-        let place = try BucketPlace()
-        try place.publish("1", ["a": "one"])
         let notices = Notices()
         let (mirror, answers) = try place.mirror(place.bucket(), notices: notices)
         let large = Array(repeating: UInt8(ascii: " "), count: 17 << 20)
@@ -170,29 +161,25 @@ import Synchronization
         for key in keys { place.store.set(key, large, .pointer) }
         try place.publish("2", ["a": "two"], epoch: 2)
         for _ in 0..<2 { mirror.look() }
-        try expect(answers.text(Self.check), equals: Self.answer("2", "1", of: 2))
+        try expect(answers.text(ModelFeed.check), equals: ModelFeed.told("2", "1", of: 2))
         for key in keys {
             expect(notices.all.filter { $0.contains(key) }.count, equals: 1, "\(notices.all)")
         }
     }
 
     @Test func `a system that is ended in the bucket is answered no more`() throws {
-        let place = try BucketPlace()
-        try place.publish("1", ["a": "one"])
         let (mirror, answers) = try place.mirror(place.bucket())
-        let key = OriginLayout.clientConfiguration(of: ModelFeed.system.rawValue)
-        let bytes = try needed(place.store.files[key]?.bytes)
+        let key = BucketPlace.configurationKey
+        let bytes = try require(place.store.files[key]?.bytes)
         var configuration = try ClientConfiguration(parsing: bytes, of: ModelFeed.system)
         configuration.isEnabled = false
         configuration.log = 5
         place.store.set(key, configuration.serialized(), .pointer)
         mirror.look()
-        try expect(answers.text(Self.check) == "nothing" && answers.systems { _ in }.isEmpty)
+        try expect(answers.text(ModelFeed.check) == "nothing" && answers.systems { _ in }.isEmpty)
     }
 
     @Test func `a bucket that is not reached is said once, and once when it is again`() throws {
-        let place = try BucketPlace()
-        try place.publish("1", ["a": "one"])
         let isDown = Atomic(false)
         let notices = Notices()
         let bucket = place.bucket { _ in isDown.load(ordering: .relaxed) ? .dropped : .answered }
@@ -202,7 +189,7 @@ import Synchronization
             answers = warm
             isDown.store(true, ordering: .relaxed)
             for _ in 0..<3 { mirror.look() }
-            try expect(answers.text(Self.check), equals: Self.answer("1", of: 1))
+            try expect(answers.text(ModelFeed.check), equals: ModelFeed.told("1", of: 1))
             expect(notices.all.count == 1 && notices.all[0].contains("cannot be reached"))
             isDown.store(false, ordering: .relaxed)
             for _ in 0..<3 { mirror.look() }
@@ -211,7 +198,7 @@ import Synchronization
         isDown.store(true, ordering: .relaxed)
         // A warm cache serves; a cold one has nothing to serve.
         let (_, again) = try place.mirror(bucket)
-        try expect(again.text(Self.check), equals: Self.answer("1", of: 1))
+        try expect(again.text(ModelFeed.check), equals: ModelFeed.told("1", of: 1))
         expectRefusal(.network) { try place.mirror(bucket, at: "cold") }
         // An empty bucket has no origin, however warm the cache is.
         isDown.store(false, ordering: .relaxed)

@@ -1,5 +1,4 @@
 import BucketTestSupport
-import Synchronization
 
 @testable import ClientSystems
 @testable import HotPush
@@ -14,9 +13,8 @@ import Synchronization
         FileManager.default.fileExists(atPath: place.directory.appending("cache/\(path)"))
     }
 
-    @Test func `strangers keep no device from what a channel offers that no other system gets`()
-        throws
-    {
+    @Test
+    func `strangers keep no device from what a channel offers that no other system gets`() throws {
         try place.publish("1", ["a": "one"])
         let stable = place.pointer
         try place.publish("2", ["a": "one", "b": "two"], epoch: 3)
@@ -26,39 +24,33 @@ import Synchronization
             "channels.json", Array("{\"channels\":[\"beta\",\"stable\"]}\n".utf8))
         place.store.set(OriginLayout.pointer(pointer.channel), pointer.serialized(), .pointer)
         place.store.set(BucketPlace.pointerKey, stable.serialized(), .pointer)
-        let gets = Mutex<[String]>([])
-        let (mirror, _) = try place.mirror(
-            place.bucket { request in
-                gets.withLock { $0.append(request.key) }
-                return .answered
-            })
+        let fates = Fates()
+        let (mirror, _) = try place.mirror(place.bucket { fates.meet($0) })
         mirror.watch(pointer.channel)
-        let offered = try needed(pointer.releases.first?.version)
+        let offered = try require(pointer.releases.first?.version)
         for name in [
             OriginKey(.manifest, offered.manifest),
-            OriginKey(.places, try needed(offered.places)),
+            OriginKey(.places, try require(offered.places)),
         ] { try mirror.bring(.file(PlacedFile(name, in: offered.epoch))) }
         for number in 0..<2 * NegativeCache.strayCountMax {
             let address = try address(of: Array("nobody's \(number)".utf8))
             try? mirror.bring(.file(PlacedFile(OriginKey(.object, address), in: 3)))
         }
-        gets.withLock { $0 = [] }
+        let before = fates.keys.count
         let object = OriginKey(.object, try address(of: Array("two".utf8)))
         // Where it is asked for, strangers say; where it stands, the release does.
         try mirror.bring(.file(PlacedFile(object, in: 9)))
         expect(has(object.path(in: 0)))
-        expect(gets.withLock { $0 }, equals: [object.path(in: 3)])
+        expect(fates.keys.dropFirst(before), equals: [object.path(in: 3)])
         let unknown = try address(of: Array("nobody's".utf8))
-        #expect(throws: StoreError.self) {
-            try mirror.bring(.file(PlacedFile(OriginKey(.object, unknown), in: 3)))
-        }
+        expectRefusal { try mirror.bring(.file(PlacedFile(OriginKey(.object, unknown), in: 3))) }
     }
 
     @Test func `what was missing is looked for again as soon as a release lists it`() throws {
         try place.publish("1", ["a": "one"])
         let (mirror, _) = try place.mirror(place.bucket())
         let object = OriginKey(.object, try address(of: Array("two".utf8)))
-        let asked = try needed(ServedFile(object.path(in: 2)))
+        let asked = try require(ServedFile(object.path(in: 2)))
         try mirror.bring(.file(PlacedFile(object, in: 2)))
         expect(mirror.lack(asked) == nil)
         try place.publish("2", ["a": "two"], epoch: 2)
@@ -69,20 +61,14 @@ import Synchronization
     @Test func `a file of a release that is refused for a moment is not said to be missing`() throws
     {
         try place.publish("1", ["a": "one"])
-        let isRefused = Atomic(false)
-        let (mirror, answers) = try place.mirror(
-            place.bucket { request in
-                isRefused.load(ordering: .relaxed) && request.key.hasPrefix("objects/")
-                    ? .denied : .answered
-            })
-        let name = try needed(BucketPlace.archive(answers).files.first?.name)
-        let asked = try needed(ServedFile(name.path(in: 0)))
-        isRefused.store(true, ordering: .relaxed)
-        let error = #expect(throws: StoreError.self) {
-            try mirror.bring(.file(PlacedFile(name, in: 0)))
-        }
-        expect(error?.code == .accessDenied && mirror.lack(asked) != nil)
-        isRefused.store(false, ordering: .relaxed)
+        let fates = Fates()
+        let (mirror, answers) = try place.mirror(place.bucket { fates.meet($0) })
+        let name = try require(BucketPlace.archive(answers).files.first?.name)
+        let asked = try require(ServedFile(name.path(in: 0)))
+        fates.set(.denied, of: name.path(in: 0))
+        expectRefusal(.accessDenied) { try mirror.bring(.file(PlacedFile(name, in: 0))) }
+        expect(mirror.lack(asked) != nil)
+        fates.set(nil, of: name.path(in: 0))
         try mirror.bring(.file(PlacedFile(name, in: 0)))
         expect(has(name.path(in: 0)) && mirror.lack(asked) == nil)
     }
@@ -101,9 +87,9 @@ import Synchronization
         place.take(try place.configure(deployments, baseURL: "https://u.example.org"))
         mirror.look()
         expect(files.allSatisfy { !has($0.name.path(in: 0)) })
-        let release = try needed(place.pointer.releases.first)
+        let release = try require(place.pointer.releases.first)
         // What answers depend on stays.
-        try expect(has(OriginLayout.path(.facts, needed(release.facts).address)))
+        try expect(has(OriginLayout.path(.facts, require(release.facts).address)))
         try expect(answers.text("/model/KEY/check").contains("1"))
         // The channel is told to nobody any more: its history goes, and its pointer while the origin lists it stays.
         place.take(try place.configure([:], baseURL: "https://u.example.org"))

@@ -1,44 +1,25 @@
 import BucketTestSupport
-import Synchronization
 
 @testable import ClientSystems
 @testable import HotPush
 
 /// docs/clients.md, "From a bucket": what is believed of a bucket, and for how long.
 @Suite struct MirrorTruthTests {
-    private static let check = "/model/KEY/check"
-    private static let configurationKey = OriginLayout.clientConfiguration(
-        of: ModelFeed.system.rawValue)
-    private static func answer(_ names: String..., of count: Int) -> String {
-        "https://u.example.org \(names) of \(count)"
-    }
 
     private let place: BucketPlace
 
     init() throws { place = try BucketPlace() }
-
-    /// Fates of requests, by their keys.
-    private final class Fates: Sendable {
-        private let fates = Mutex<[String: RequestFate]>([:])
-        private let asked = Mutex<[String]>([])
-        var keys: [String] { asked.withLock { $0 } }
-        func set(_ fate: RequestFate?, of key: String) { fates.withLock { $0[key] = fate } }
-        func meet(_ request: ModelRequest) -> RequestFate {
-            asked.withLock { $0.append(request.key) }
-            return fates.withLock { $0[request.key] } ?? .answered
-        }
-    }
 
     @Test func `a channel that never came is unknown, and one that is not there is none`() throws {
         let fates = Fates()
         let bucket = place.bucket { fates.meet($0) }
         // Nothing was ever published.
         let (none, nobody) = try place.mirror(bucket, at: "none")
-        try expect(nobody.text(Self.check), equals: "404")
+        try expect(nobody.text(ModelFeed.check), equals: "404")
         do { _ = try place.mirror(bucket, at: "warm") }
         try place.publish("1", ["a": "one"])
-        let release = try needed(place.pointer.releases.first)
-        let facts = OriginLayout.path(.facts, try needed(release.facts).address)
+        let release = try require(place.pointer.releases.first)
+        let facts = OriginLayout.path(.facts, try require(release.facts).address)
         for (name, key, fate) in [
             ("cold", facts, RequestFate.turned), ("other", facts, .denied),
             ("warm", BucketPlace.pointerKey, .lostAnswer),
@@ -48,14 +29,14 @@ import Synchronization
             let (mirror, answers) = try place.mirror(bucket, at: name, notices: notices)
             // A device that asks for the pointer lets no others see it without what their answers depend on.
             mirror.watch(.stable)
-            expectRefusal(.unseenChannel, "\(name)") { try answers.text(Self.check) }
+            expectRefusal(.unseenChannel, "\(name)") { try answers.text(ModelFeed.check) }
             expect(!notices.all.isEmpty, "\(key)")
             // Who knew that there was none goes on saying so.
             none.look()
-            try expect(nobody.text(Self.check), equals: "404")
+            try expect(nobody.text(ModelFeed.check), equals: "404")
             fates.set(nil, of: key)
             mirror.look()
-            try expect(answers.text(Self.check), equals: Self.answer("1", of: 1))
+            try expect(answers.text(ModelFeed.check), equals: ModelFeed.told("1", of: 1))
             expect(mirror.whyUnseen(.stable) == nil)
         }
         // A restart without the bucket knows no more than the cache.
@@ -64,7 +45,7 @@ import Synchronization
         do { _ = try place.mirror(bucket, at: "again") }
         for key in ["origin.json", "channels.json"] { fates.set(.dropped, of: key) }
         let (kept, again) = try place.mirror(bucket, at: "again")
-        #expect(throws: StoreError.self) { try again.text(Self.check) }
+        #expect(throws: StoreError.self) { try again.text(ModelFeed.check) }
         withExtendedLifetime(kept) {}
     }
 
@@ -81,7 +62,7 @@ import Synchronization
         for lost in [key, OriginLayout.marker, OriginLayout.channelList] {
             fates.set(.lostAnswer, of: lost)
         }
-        let asked = try needed(ServedFile(key))
+        let asked = try require(ServedFile(key))
         expect(mirror.whyUnseen(beta) == nil && mirror.lack(asked) == .pointer(beta))
         mirror.watch(beta)
         expect(mirror.whyUnseen(beta)?.code, equals: .unseenChannel)
@@ -122,12 +103,13 @@ import Synchronization
     {
         try place.publish("1", ["a": "one"])
         try place.publish("2", ["a": "two"], epoch: 2)
-        let right = Self.answer("2", "1", of: 2)
+        let right = ModelFeed.told("2", "1", of: 2)
         let configured = try place.configure(
             ["KEY": .stable], baseURL: "https://u.example.org")
         place.take(configured)
         let (history, setting) = (
-            place.history.serialized(), try needed(place.store.files[Self.configurationKey]?.bytes)
+            place.history.serialized(),
+            try require(place.store.files[BucketPlace.configurationKey]?.bytes)
         )
         // An entry that is there, and does not say it; and one that is not.
         for log in [place.log + 1, ChannelPointer.logMax] {
@@ -143,34 +125,33 @@ import Synchronization
             falseSetting.log = log
             for (key, wrong, bytes) in [
                 (BucketPlace.historyKey, falseHistory.serialized(), history),
-                (Self.configurationKey, falseSetting.serialized(), setting),
+                (BucketPlace.configurationKey, falseSetting.serialized(), setting),
             ] {
                 let fates = Fates()
                 let notices = Notices()
                 let (mirror, answers) = try place.mirror(
                     place.bucket { fates.meet($0) }, at: "\(log)-\(key.count)", notices: notices)
-                try expect(answers.text(Self.check), equals: right)
+                try expect(answers.text(ModelFeed.check), equals: right)
                 place.store.set(key, wrong, .pointer)
                 mirror.look()
-                let told = try answers.text(Self.check)
+                let told = try answers.text(ModelFeed.check)
                 expect(told != right)
                 place.store.set(key, bytes, .pointer)
                 // Who may not read the log believes what came first, and says so once.
                 fates.set(.denied, of: OriginLayout.logEntry(log))
                 for _ in 0..<2 { mirror.look() }
-                try expect(answers.text(Self.check), equals: told)
+                try expect(answers.text(ModelFeed.check), equals: told)
                 expect(
                     notices.all.filter { $0.contains("log/") }.count, equals: 1, "\(notices.all)")
                 fates.set(nil, of: OriginLayout.logEntry(log))
                 mirror.look()
-                try expect(answers.text(Self.check), equals: right, "\(key) \(log)")
+                try expect(answers.text(ModelFeed.check), equals: right, "\(key) \(log)")
             }
         }
     }
 
-    @Test func `a pointer that the log does not say goes as soon as the right one stands there`()
-        throws
-    {
+    @Test
+    func `a pointer that the log does not say goes as soon as the right one stands there`() throws {
         try place.publish("1", ["a": "one"])
         let right = place.pointer.serialized()
         var wrong = place.pointer
@@ -186,7 +167,7 @@ import Synchronization
         }
         try place.publish("2", ["a": "two"], epoch: 2)
         mirror.look()
-        try expect(answers.text(Self.check), equals: Self.answer("2", "1", of: 2))
+        try expect(answers.text(ModelFeed.check), equals: ModelFeed.told("2", "1", of: 2))
     }
 
     @Test func `an older copy that the log does not speak for is asked about once`() throws {
@@ -200,7 +181,7 @@ import Synchronization
             place.bucket { fates.meet($0) }, notices: notices)
         place.take(first)
         for _ in 0..<3 { mirror.look() }
-        try expect(answers.text(Self.check), equals: Self.answer("1", of: 1))
+        try expect(answers.text(ModelFeed.check), equals: ModelFeed.told("1", of: 1))
         expect(fates.keys.filter { $0.hasPrefix("log/") }.count, equals: 1)
         expect(notices.all.filter { $0.contains("older copy") }.count, equals: 1)
     }
@@ -210,7 +191,7 @@ import Synchronization
         fate: RequestFate
     ) throws {
         for key in [
-            "origin.json", "channels.json", Self.configurationKey, BucketPlace.historyKey,
+            "origin.json", "channels.json", BucketPlace.configurationKey, BucketPlace.historyKey,
             BucketPlace.pointerKey,
         ] {
             let place = try BucketPlace()
@@ -224,12 +205,14 @@ import Synchronization
             for _ in 0..<2 { mirror.look() }
             let isOld = [BucketPlace.historyKey, BucketPlace.pointerKey].contains(key)
             try expect(
-                answers.text(Self.check),
-                equals: isOld ? Self.answer("1", of: 1) : Self.answer("2", "1", of: 2), "\(key)")
+                answers.text(ModelFeed.check),
+                equals: isOld ? ModelFeed.told("1", of: 1) : ModelFeed.told("2", "1", of: 2),
+                "\(key)")
             expect(notices.all.count == 1 && notices.all[0].contains(key), "\(notices.all)")
             fates.set(nil, of: key)
             mirror.look()
-            try expect(answers.text(Self.check), equals: Self.answer("2", "1", of: 2), "\(key)")
+            try expect(
+                answers.text(ModelFeed.check), equals: ModelFeed.told("2", "1", of: 2), "\(key)")
         }
     }
 

@@ -107,119 +107,93 @@ import BucketTestSupport
         }
     }
 
+    /// Writes another document in place of one.
+    private typealias Edit = (ClientDocument, ([UInt8]) -> [UInt8]) throws -> ClientDocument
+
+    /// What a stranger may change: its name, whose clients it is about, how it is done, and the base URL of the server
+    /// if the configuration names a stranger's, too.
+    private struct Forgery {
+        let what: String
+        let system: ClientSystem
+        let baseURL: String?
+        let change: (inout ClientOffer, Edit) throws -> Void
+
+        init(
+            _ what: String, _ system: ClientSystem, at baseURL: String? = nil,
+            _ change: @escaping (inout ClientOffer, Edit) throws -> Void
+        ) {
+            (self.what, self.system, self.baseURL, self.change) = (what, system, baseURL, change)
+        }
+    }
+
+    private static let evil = "https://evil.example"
+
     /// Changes what the origin says to the clients of a system, as who can write there may.
-    private func forge(
-        _ system: ClientSystem,
-        _ change: (
-            inout ClientOffer, (ClientDocument, ([UInt8]) -> [UInt8]) throws -> ClientDocument
-        ) throws
-            -> Void
-    ) throws {
+    private func forge(_ forgery: Forgery) throws {
+        let system = forgery.system
         var history = try place.history(system)
         let position = try require(history.offers.indices.last)
-        try change(&history.offers[position]) { document, edit in
+        func write(_ path: String, _ bytes: [UInt8]) throws {
+            try Damage.overwriteOrCreate(place.origin + "/" + path, with: bytes)
+        }
+        try forgery.change(&history.offers[position]) { document, edit in
             let path = OriginLayout.clientDocument(document.address, of: system.rawValue)
             let bytes = edit(try Damage.contents(place.origin + "/" + path))
             var other = document
-            other.address = try ObjectID(of: bytes)
-            other.byteCount = Int64(bytes.count)
-            let written = OriginLayout.clientDocument(other.address, of: system.rawValue)
-            try Damage.overwriteOrCreate(place.origin + "/" + written, with: bytes)
+            (other.address, other.byteCount) = (try ObjectID(of: bytes), Int64(bytes.count))
+            try write(OriginLayout.clientDocument(other.address, of: system.rawValue), bytes)
             return other
         }
-        let path = OriginLayout.clientHistory(of: .stable, system.rawValue)
-        try Data(history.serialized()).write(to: URL(filePath: place.origin + "/" + path))
+        try write(OriginLayout.clientHistory(of: .stable, system.rawValue), history.serialized())
+        guard forgery.baseURL != nil else { return }
+        var configuration = try require(Self.configurations.first { $0.system == system })
+        configuration.baseURL = Self.evil
+        try write(
+            OriginLayout.clientConfiguration(of: system.rawValue), configuration.serialized())
     }
 
     private func replaced(_ old: String, _ new: String) -> ([UInt8]) -> [UInt8] {
         { Array(String(decoding: $0, as: UTF8.self).replacing(old, with: new).utf8) }
     }
 
-    /// What a stranger may change: its name, whose clients it is about, the server's base URL, how it is done.
-    private var forgeries: [(String, ClientSystem, String?, () throws -> Void)] {
-        let evil = "https://evil.example"
-        return [
-            (
-                "a package hash", .codePush, nil,
-                {
-                    try forge(.codePush) { offer, _ in
-                        offer.packageHash = String(repeating: "0", count: 64)
-                    }
-                }
-            ),
-            (
-                "files under other paths", .hotUpdater, nil,
-                {
-                    try forge(.hotUpdater) { offer, edited in
-                        let other = try edited(
-                            offer.documents[0], replaced("index.html", "index.ios.bundle"))
-                        (offer.documents, offer.manifestDigest) = ([other], other.address)
-                    }
-                }
-            ),
-            (
-                "another manifest's digest", .hotUpdater, nil,
-                {
-                    try forge(.hotUpdater) { offer, _ in
-                        offer.manifestDigest = try ObjectID(of: [1])
-                    }
-                }
-            ),
-            (
-                "URLs of a stranger's", .expo, nil,
-                {
-                    try forge(.expo) { offer, edited in
-                        offer.documents[0] = try edited(
-                            offer.documents[0], replaced(ExpoTree.baseURL, evil))
-                    }
-                }
-            ),
-            (
-                "a document of tomorrow", .expo, nil,
-                {
-                    try forge(.expo) { offer, edited in
-                        offer.documents[0] = try edited(
-                            offer.documents[0],
-                            replaced(#""createdAt":"2025"#, #""createdAt":"2999"#))
-                    }
-                }
-            ),
-            (
-                "another platform's document", .expo, nil,
-                {
-                    try forge(.expo) { offer, _ in
-                        offer.documents[1].platform = offer.documents[0].platform
-                    }
-                }
-            ),
-            ("no document", .expo, nil, { try forge(.expo) { offer, _ in offer.documents = [] } }),
-            (
+    private var forgeries: [Forgery] {
+        [
+            Forgery("a package hash", .codePush) { offer, _ in
+                offer.packageHash = String(repeating: "0", count: 64)
+            },
+            Forgery("files under other paths", .hotUpdater) { offer, edited in
+                let other = try edited(
+                    offer.documents[0], replaced("index.html", "index.ios.bundle"))
+                (offer.documents, offer.manifestDigest) = ([other], other.address)
+            },
+            Forgery("another manifest's digest", .hotUpdater) { offer, _ in
+                offer.manifestDigest = try ObjectID(of: [1])
+            },
+            Forgery("URLs of a stranger's", .expo) { offer, edited in
+                offer.documents[0] = try edited(
+                    offer.documents[0], replaced(ExpoTree.baseURL, Self.evil))
+            },
+            Forgery("a document of tomorrow", .expo) { offer, edited in
+                offer.documents[0] = try edited(
+                    offer.documents[0], replaced(#""createdAt":"2025"#, #""createdAt":"2999"#))
+            },
+            Forgery("another platform's document", .expo) { offer, _ in
+                offer.documents[1].platform = offer.documents[0].platform
+            },
+            Forgery("no document", .expo) { offer, _ in offer.documents = [] },
+            Forgery(
                 "URLs of a stranger's, which the configuration names, too", .expo,
-                ExpoTree.baseURL,
-                {
-                    try forge(.expo) { offer, edited in
-                        for position in offer.documents.indices {
-                            offer.documents[position] = try edited(
-                                offer.documents[position], replaced(ExpoTree.baseURL, evil))
-                        }
-                    }
-                    var configuration = Self.configurations[2]
-                    configuration.baseURL = evil
-                    let path = OriginLayout.clientConfiguration(of: ClientSystem.expo.rawValue)
-                    try Damage.overwriteOrCreate(
-                        place.origin + "/" + path, with: configuration.serialized())
+                at: ExpoTree.baseURL
+            ) { offer, edited in
+                offer.documents = try offer.documents.map {
+                    try edited($0, replaced(ExpoTree.baseURL, Self.evil))
                 }
-            ),
+            },
         ]
             + Self.systems.map { system in
-                (
-                    "an offer of tomorrow", system, nil,
-                    {
-                        try forge(system) { offer, _ in
-                            offer.createdAt += 100_000_000_000
-                        }
-                    }
-                )
+                Forgery("an offer of tomorrow", system) { offer, _ in
+                    offer.createdAt += 100_000_000_000
+                }
             }
     }
 
@@ -230,10 +204,11 @@ import BucketTestSupport
         try enable(telling)
         try publish("2.0.0", telling)
         let whole = try place.published().filter { $0.key.hasPrefix("for/") }
-        for (what, system, baseURL, change) in forgeries {
+        for forgery in forgeries {
+            let (what, system, baseURL) = (forgery.what, forgery.system, forgery.baseURL)
             let reader = try reader(baseURL)
             try expectAnswers(reader, 2, "before \(what)")
-            try change()
+            try forge(forgery)
             for reader in [reader, try self.reader(baseURL)] {
                 expectRefusal(
                     .untrusted, "\(what): \(system)", saying: "for/\(system.rawValue)/stable.json"

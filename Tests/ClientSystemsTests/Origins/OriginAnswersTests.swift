@@ -9,9 +9,8 @@ import StorageTestSupport
 
     init() throws { place = try ServedPlace() }
 
-    @Test func `systems that are enabled answer, and a broken one does not silence the others`()
-        throws
-    {
+    @Test
+    func `systems that are enabled answer, and a broken one does not silence the others`() throws {
         try place.publish("1", ["a": "one"])
         let answers = OriginAnswers(
             OriginReader(try place.origin()), feeds: [GreedyFeed.self, ModelFeed.self])
@@ -76,9 +75,8 @@ import StorageTestSupport
         expect(same.files.count, equals: 2)
     }
 
-    @Test func `an archive is planned only where that may be, and sent only once it is proven`()
-        throws
-    {
+    @Test
+    func `an archive is planned only where that may be, and sent only once it is proven`() throws {
         try place.publish("1", ["a": "one"])
         let answers = OriginAnswers(OriginReader(try place.origin()), feeds: [ModelFeed.self])
         let request = ClientRequest("GET", "/model/KEY/archive")

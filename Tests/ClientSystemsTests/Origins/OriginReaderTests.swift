@@ -16,30 +16,19 @@ import Synchronization
     @Test func `what was read counts until its file changes, and only who may read does`() throws {
         try place.publish("1", ["a": "one"])
         let answers = answers(OriginReader(try place.origin()))
-        let check = "/model/KEY/check"
-        func unread() throws {
-            #expect(throws: StoreError.self) { try answers.text(check, mayRead: false) }
-            do {
-                _ = try answers.text(check, mayRead: false)
-            } catch let error as StoreError {
-                expect(error.code, equals: .unread)
+        func expectTold(_ text: String, _ check: String = ModelFeed.check) throws {
+            expectRefusal(.unread) { try answers.text(check, mayRead: false) }
+            for mayRead in [true, false] {
+                try expect(answers.text(check, mayRead: mayRead), equals: text)
             }
         }
-        try unread()
-        try expect(answers.text(check), equals: #"https://u.example.org ["1"] of 1"#)
-        try expect(
-            answers.text(check, mayRead: false), equals: #"https://u.example.org ["1"] of 1"#)
+        try expectTold(ModelFeed.told("1", of: 1))
         try place.publish("2", ["a": "two"])
-        try unread()
-        try expect(answers.text(check), equals: #"https://u.example.org ["2", "1"] of 2"#)
-        try expect(
-            answers.text(check, mayRead: false), equals: #"https://u.example.org ["2", "1"] of 2"#)
+        try expectTold(ModelFeed.told("2", "1", of: 2))
         // A configuration is read again, too; what is taken out of it is answered no more.
         try place.enable(["OTHER": .stable])
-        try unread()
-        try expect(answers.text(check), equals: "404")
-        try expect(
-            answers.text("/model/OTHER/check"), equals: #"https://u.example.org ["2", "1"] of 2"#)
+        try expectTold("404")
+        try expect(answers.text("/model/OTHER/check"), equals: ModelFeed.told("2", "1", of: 2))
         try place.remove(OriginLayout.clientConfiguration(of: ModelFeed.system.rawValue))
         try expect(answers.text("/model/OTHER/check"), equals: "nothing")
     }
@@ -48,8 +37,7 @@ import Synchronization
     func `a request between any two steps of a publisher gets all of the old or all of the new`()
         throws
     {
-        let old = #"https://u.example.org ["1"] of 1"#
-        let new = #"https://u.example.org ["2", "1"] of 2"#
+        let (old, new) = (ModelFeed.told("1", of: 1), ModelFeed.told("2", "1", of: 2))
         // So many steps are taken before the request, and so many between its looks at pointer and history.
         for (before, between) in [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (2, 0)] {
             for isKnown in [false, true] {
@@ -63,7 +51,7 @@ import Synchronization
                         due.withLock { $0 = [] }
                     })
                 let answers = answers(reader)
-                if isKnown { try expect(answers.text("/model/KEY/check"), equals: old) }
+                if isKnown { try expect(answers.text(ModelFeed.check), equals: old) }
                 let steps = try place.begin("2", ["a": "two"])
                 nonisolated(unsafe) let all = [steps.history, steps.pointer]
                 for step in all[..<before] { try step() }
@@ -72,17 +60,16 @@ import Synchronization
                         { do { try all[index]() } catch { Issue.record(error) } }
                     }
                 }
-                let answer = try answers.text("/model/KEY/check")
+                let answer = try answers.text(ModelFeed.check)
                 expect(answer, equals: (before == 2 ? new : old), "\(before) \(between) \(isKnown)")
                 for step in all { try step() }
-                try expect(answers.text("/model/KEY/check"), equals: new)
+                try expect(answers.text(ModelFeed.check), equals: new)
             }
         }
     }
 
-    @Test func `what is damaged is answered from no more, and is well again when it is mended`()
-        throws
-    {
+    @Test
+    func `what is damaged is answered from no more, and is well again when it is mended`() throws {
         try place.publish("1", ["a": "one"])
         let reader = OriginReader(try place.origin())
         let answers = answers(reader)
@@ -97,18 +84,12 @@ import Synchronization
         ] {
             try place.write(path, Array("{\"half\":".utf8))
             // It is read once, and refused without being read after that.
-            #expect(throws: StoreError.self) { try answers.text("/model/KEY/check") }
-            #expect(throws: StoreError.self) {
-                try answers.text("/model/KEY/check", mayRead: false)
-            }
-            do {
-                _ = try answers.text("/model/KEY/check", mayRead: false)
-            } catch let error as StoreError {
-                expect(error.code != .unread, "\(path)")
-            }
+            #expect(throws: StoreError.self) { try answers.text(ModelFeed.check) }
+            let refused = code { try answers.text(ModelFeed.check, mayRead: false) }
+            expect(refused != nil && refused != .unread, "\(path)")
             try place.write(path, sound)
             try expect(
-                answers.text("/model/KEY/check"), equals: #"https://u.example.org ["1"] of 1"#)
+                answers.text(ModelFeed.check), equals: ModelFeed.told("1", of: 1))
         }
     }
 
@@ -181,8 +162,8 @@ import Synchronization
                         ModelFeed.system, .stable, offers: isBesides ? [honest, offer] : [offer]
                     ).serialized())
                 let answers = answers(OriginReader(try place.origin()))
-                let told = isBesides ? #"https://u.example.org ["1"] of 2"# : "404"
-                try expect(answers.text("/model/KEY/check"), equals: told)
+                let told = isBesides ? ModelFeed.told("1", of: 2) : "404"
+                try expect(answers.text(ModelFeed.check), equals: told)
                 try expect(answers.text("/model/KEY/first"), equals: (isBesides ? "one" : "404"))
             }
         }
@@ -207,14 +188,7 @@ import Synchronization
                 now: { now.withLock { $0 } })
         }
         let answers = answers(try reader())
-        func isRefused() {
-            do {
-                let text = try answers.text("/model/KEY/check")
-                Issue.record("answered \(text)")
-            } catch let error as StoreError {
-                expect(error.code, equals: .untrusted)
-            } catch { Issue.record(error) }
-        }
+        func isRefused() { expectRefusal(.untrusted) { try answers.text(ModelFeed.check) } }
         try place.publish("1", ["a": "one"])
         isRefused()
         place.signers = [other]
@@ -224,12 +198,12 @@ import Synchronization
         try place.publish("3", ["a": "three"])
         let third = place.pointer
         try expect(
-            answers.text("/model/KEY/check"), equals: #"https://u.example.org ["3", "2", "1"] of 3"#
+            answers.text(ModelFeed.check), equals: ModelFeed.told("3", "2", "1", of: 3)
         )
         try place.publish("4", ["a": "four"])
         try expect(
-            answers.text("/model/KEY/check"),
-            equals: #"https://u.example.org ["4", "3", "2", "1"] of 4"#)
+            answers.text(ModelFeed.check),
+            equals: ModelFeed.told("4", "3", "2", "1", of: 4))
         // The one before, put back by somebody who can write there.
         try place.write(OriginLayout.pointer(.stable), try place.signed(third).serialized())
         isRefused()
@@ -238,8 +212,8 @@ import Synchronization
         expiring.expiresAt = 200
         try place.write(OriginLayout.pointer(.stable), try place.signed(expiring).serialized())
         try expect(
-            answers.text("/model/KEY/check"),
-            equals: #"https://u.example.org ["4", "3", "2", "1"] of 4"#)
+            answers.text(ModelFeed.check),
+            equals: ModelFeed.told("4", "3", "2", "1", of: 4))
         now.withLock { $0 = 201 }
         isRefused()
     }
@@ -255,7 +229,7 @@ import Synchronization
         pointer.trustVersion = 2
         let signed = try place.signed(pointer)
         try place.write(OriginLayout.pointer(.stable), signed.serialized())
-        expectRefusal(.untrusted) { try answers.text("/model/KEY/check") }
+        expectRefusal(.untrusted) { try answers.text(ModelFeed.check) }
         var trust = TrustFile(
             origin: try require(signed.origin), version: 2,
             trusted: try TrustedKeys([other.verificationKey], threshold: 1), createdAt: 1)
@@ -266,7 +240,7 @@ import Synchronization
                     key: signer.verificationKey.id, signature: try signer.sign(trust.signedBytes)))
         }
         try place.write(OriginLayout.trust(2), trust.serialized())
-        try expect(answers.text("/model/KEY/check").hasSuffix(#"["1"] of 1"#))
+        try expect(answers.text(ModelFeed.check).hasSuffix(#"["1"] of 1"#))
     }
 
     @Test func `memory has a bound, whatever is asked for`() throws {
@@ -284,17 +258,12 @@ import Synchronization
         expect(count > 0 && cost <= 4096)
         // What was used last is still there; what is larger than the limit is read each time.
         try expect(reader.file("channels/c39.json", limit: 1000, mayRead: false) != nil)
-        #expect(throws: StoreError.self) {
-            try reader.file("channels/c0.json", limit: 1000, mayRead: false)
-        }
-        #expect(throws: StoreError.self) {
-            try reader.file("channels/c0.json", limit: 100, mayRead: true)
-        }
+        expectRefusal { try reader.file("channels/c0.json", limit: 1000, mayRead: false) }
+        expectRefusal { try reader.file("channels/c0.json", limit: 100, mayRead: true) }
     }
 
-    @Test func `what was asked for last stays, however large it is, so that it is read once`()
-        throws
-    {
+    @Test
+    func `what was asked for last stays, however large it is, so that it is read once`() throws {
         var limits = OriginReader.Limits()
         (limits.bytes, limits.contents, limits.encoded) = (1000, 100, 100)
         let large = String(repeating: "a", count: 5000)
@@ -322,6 +291,7 @@ import Synchronization
         try place.publish("1", ["a": "one"])
         let reader = OriginReader(try place.origin(), baseURL: "http://127.0.0.1:8090")
         try expect(
-            answers(reader).text("/model/KEY/check"), equals: #"http://127.0.0.1:8090 ["1"] of 1"#)
+            answers(reader).text(ModelFeed.check),
+            equals: ModelFeed.told("1", of: 1, from: "http://127.0.0.1:8090"))
     }
 }

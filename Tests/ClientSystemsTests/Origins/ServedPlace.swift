@@ -12,11 +12,10 @@ final class ServedPlace {
     private(set) var pointer: ChannelPointer
     var signers: [SigningKey] = []
 
-    /// - Parameter isEnabled: whether the model's system has a configuration.
-    init(isEnabled: Bool = true) throws {
+    init() throws {
         pointer = ChannelPointer(channel: .stable, sequence: 0, createdAt: 1, releases: [])
         try write("origin.json", Array("{\"castreeOrigin\":1}\n".utf8))
-        if isEnabled { try enable(["KEY": .stable]) }
+        try enable(["KEY": .stable])
     }
 
     func enable(_ deployments: [String: ChannelName]) throws {
@@ -114,6 +113,12 @@ final class ServedPlace {
 /// A system of the tests' own: what a channel offers as text, its newest release as an archive.
 enum ModelFeed: ClientFeed {
     static let system = ClientSystem.capgo
+    static let check = "/model/KEY/check"
+
+    /// What a check is told where so many offers were made, of which these count.
+    static func told(
+        _ names: String..., of count: Int, from baseURL: String = "https://u.example.org"
+    ) -> String { "\(baseURL) \(names) of \(count)" }
 
     static func answer(_ inquiry: ClientInquiry) throws(StoreError) -> ClientAnswer? {
         let origin = inquiry.origin

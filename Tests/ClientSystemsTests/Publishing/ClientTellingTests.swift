@@ -231,22 +231,18 @@ import HotPush
         expect(code { try place.telling([.chcp]).check(.stable, in: told) }, equals: .notOffered)
     }
 
-    private struct Signer: ClientSigner {
-        func sign(_ message: [UInt8]) throws(StoreError) -> [UInt8] { message }
-    }
-
     @Test func `does not offer unsigned what was signed before`() throws {
         try place.publish("1")
         try place.enable(.codePush)
-        try place.publish("2", place.telling(nil, [.codePush: Signer()]))
+        try place.publish("2", place.telling(nil, [.codePush: ModelSigner()]))
         expect(code { try place.publish("3") }, equals: .signingFailed)
         try expect(place.offered(), equals: ["2", "1"])
         // What is offered already is withdrawn without the key.
         _ = try place.publisher().withdraw(VersionName("2"))
-        try place.publish("3", place.telling(nil, [.codePush: Signer()]))
+        try place.publish("3", place.telling(nil, [.codePush: ModelSigner()]))
         try expect(place.channel(.codePush).live[0].offer.signatures.count, equals: 1)
         // What goes back to the app's own has no signature, and ends nothing.
-        let signed = place.publisher(place.telling(nil, [.codePush: Signer()]))
+        let signed = place.publisher(place.telling(nil, [.codePush: ModelSigner()]))
         _ = try signed.withdraw(VersionName("3"), toEmbedded: true)
         try expect(place.channel(.codePush).live[0].offer.isSigned, equals: false)
         expect(code { try place.publish("1") }, equals: .signingFailed)
@@ -290,23 +286,5 @@ import HotPush
         try expect(place.history(.codePush).offers.count, equals: 1)
         try place.enable(.codePush)
         try expect(place.history(.codePush).offers.map(\.label), equals: ["v1", "v2"])
-    }
-}
-
-extension TellingPlace {
-    /// The bytes of an archive, composed from the origin's files.
-    func bytes(of members: [ZipMember]) throws -> [UInt8] {
-        let archive = try ZipArchive(members)
-        var bytes: [UInt8] = []
-        for piece in archive.pieces(in: 0..<archive.byteCount) {
-            switch piece {
-            case .bytes(let piece): bytes += piece
-            case .object(let address, _, _):
-                bytes += try Damage.contents(origin + "/" + OriginLayout.path(.object, address))
-            case .twin(let address, _, _):
-                bytes += try Damage.contents(origin + "/" + OriginLayout.path(.twin, address))
-            }
-        }
-        return bytes
     }
 }

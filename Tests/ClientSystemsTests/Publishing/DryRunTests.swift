@@ -41,7 +41,10 @@ import HotPush
         let content = ClientContent(
             manifest: try Manifest(parsing: require(try reader.manifestBytes(version.manifest))),
             facts: try require(try reader.facts(facts)))
-        let archive = try place.bytes(of: content.zipped)
+        let archive = try ZipArchive(content.zipped).bytes { address, isTwin in
+            let path = OriginLayout.path(isTwin ? .twin : .object, address)
+            return try Damage.contents(place.origin + "/" + path)
+        }
         try expect(ObjectID(of: archive), equals: live.offer.archive?.sha256)
         expect(Int64(archive.count), equals: live.offer.archive?.byteCount)
     }

@@ -83,35 +83,18 @@ import HotPush
 
     private static var telling: ClientTelling { ClientTelling(rules: rules) }
 
-    private enum Verb: CaseIterable {
-        case publish, repeated, withdraw, prune, enable, disable
-
-        func run(_ place: TellingPlace, _ system: ClientSystem) throws {
-            var telling = telling
-            switch self {
-            case .publish: try place.publish("3", telling)
-            case .repeated: try place.publish("2", telling)
-            case .withdraw:
-                telling.isUrgent = true
-                _ = try place.publisher(telling).withdraw(VersionName("2"))
-            case .prune:
-                let retention = OriginRetention(releaseCount: 1, graceSeconds: 0)
-                _ = try place.publisher(telling).collect(retention)
-            case .enable:
-                try telling.enable(TellingPlace.configuration(system), by: place.publisher(telling))
-            case .disable: _ = try telling.disable(system, by: place.publisher(telling).engine())
-            }
-        }
-    }
+    private static let verbs: [TellingVerb] = [
+        .publish, .repeated, .withdraw, .prune, .enable, .disable,
+    ]
 
     /// What is not as it must be after a verb.
     private func problems(
-        _ verb: Verb, _ place: TellingPlace, _ system: ClientSystem, _ path: String
+        _ verb: TellingVerb, _ place: TellingPlace, _ system: ClientSystem, _ path: String
     ) throws -> [String] {
         let before = try place.offered()
         let said = place.notices.all.count
         do {
-            try verb.run(place, system)
+            try verb.run(place, Self.telling, of: system)
         } catch let error as StoreError {
             if [.withdraw, .prune, .disable].contains(verb) {
                 return ["held up: \(error.message)"]
@@ -159,7 +142,7 @@ import HotPush
         let history = try require(sound[system])
         let path = OriginLayout.clientHistory(of: .stable, system.rawValue)
         for change in Self.changes {
-            for verb in Verb.allCases {
+            for verb in Self.verbs {
                 let copy = place.withOrigin("copy")
                 Damage.remove(copy.origin)
                 try FileManager.default.copyItem(atPath: place.origin, toPath: copy.origin)

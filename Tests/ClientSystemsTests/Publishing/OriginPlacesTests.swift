@@ -5,9 +5,9 @@ import BucketTestSupport
 
 /// Each place of an origin in a directory, with each thing that may stand there and is not castree's, under every verb.
 @Suite("A stranger in a place of an origin") struct OriginPlacesTests {
-    private enum Verb: CaseIterable {
-        case publish, verify, withdraw, prune, plan, enable, disable, status
-    }
+    private static let verbs: [TellingVerb] = [
+        .publish, .verify, .withdraw, .prune, .plan, .enable, .disable, .status,
+    ]
 
     /// Without these nobody knows what is offered, or nobody may change it.
     private static let needed = [
@@ -104,31 +104,13 @@ import BucketTestSupport
         return true
     }
 
-    private func run(_ verb: Verb, _ place: TellingPlace) throws {
-        place.clock.advance(10)
-        let retention = OriginRetention(releaseCount: 1, graceSeconds: 0)
-        switch verb {
-        case .publish: try place.publish("3")
-        case .verify: try place.publisher(verifying: true).publish("2", of: place.versions)
-        case .withdraw:
-            var telling = place.telling()
-            telling.isUrgent = true
-            _ = try place.publisher(telling).withdraw(VersionName("2"))
-        case .prune: _ = try place.publisher().collect(retention)
-        case .plan: _ = try place.publisher().planCollection(retention)
-        case .enable: try place.enable(.expo)
-        case .disable: _ = try place.telling().disable(.expo, by: place.publisher().engine())
-        case .status: _ = try place.statuses()
-        }
-    }
-
     private static let advice = [
         "move it away", "delete it", "put ", "castree publish", "use a newer one", "publish",
         "check who owns it", "restore log/", "castree fsck", "castree channels",
     ]
 
     /// What is not as it must be.
-    private func problems(_ verb: Verb, _ kind: Kind, _ path: String) throws -> [String] {
+    private func problems(_ verb: TellingVerb, _ kind: Kind, _ path: String) throws -> [String] {
         let copy = place.withOrigin("copy")
         let outside = copy.origin + "-outside"
         for path in [copy.origin, outside] { Damage.remove(path) }
@@ -137,7 +119,8 @@ import BucketTestSupport
         guard try put(kind, at: path, of: copy) else { return [] }
         var problems: [String] = []
         do {
-            try run(verb, copy)
+            copy.clock.advance(10)
+            try verb.run(copy, copy.telling())
         } catch let error as StoreError {
             // What the path is below, where that was looked for first.
             let names = [
@@ -177,7 +160,7 @@ import BucketTestSupport
         var count = 0
         for path in paths {
             for kind in Kind.allCases {
-                for verb in Verb.allCases {
+                for verb in Self.verbs {
                     count += 1
                     guard share.takes(count) else { continue }
                     for problem in try problems(verb, kind, path) {

@@ -76,11 +76,9 @@ struct TellingPlace {
         ClientConfiguration(system, baseURL: "https://u.example.org", deployments: ["key": .stable])
     }
 
-    func enable(_ systems: ClientSystem..., on fileSystem: any FileSystem = POSIXFileSystem())
-        throws
-    {
+    func enable(_ systems: ClientSystem...) throws {
         for system in systems {
-            try telling().enable(Self.configuration(system), by: publisher(on: fileSystem))
+            try telling().enable(Self.configuration(system), by: publisher())
         }
     }
 
@@ -148,7 +146,7 @@ struct TellingPlace {
         let inflater = try Inflater()
         var bytes: [UInt8] = []
         try packed.span.bytes.withUnsafeBytes { (packed) throws(StoreError) in
-            try inflater.add(packed) { (piece) throws(StoreError) in bytes += piece }
+            try inflater.add(packed) { bytes += $0 }
         }
         try inflater.finish()
         return bytes
@@ -170,6 +168,32 @@ struct TellingPlace {
     func offered() throws -> [String] {
         let pointer = try reader.pointer(.stable)
         return pointer?.releases.map { $0.version?.name.description ?? "embedded" } ?? []
+    }
+}
+
+/// What is done to an origin that tells the clients of other systems.
+enum TellingVerb {
+    case publish, repeated, verify, withdraw, prune, plan, enable, disable, status
+
+    func run(
+        _ place: TellingPlace, _ telling: ClientTelling, of system: ClientSystem = .expo
+    ) throws {
+        let publisher = place.publisher(telling)
+        let retention = OriginRetention(releaseCount: 1, graceSeconds: 0)
+        switch self {
+        case .publish: try place.publish("3", telling)
+        case .repeated: try place.publish("2", telling)
+        case .verify: try place.publisher(telling, verifying: true).publish("2", of: place.versions)
+        case .withdraw:
+            var urgent = telling
+            urgent.isUrgent = true
+            _ = try place.publisher(urgent).withdraw(VersionName("2"))
+        case .prune: _ = try publisher.collect(retention)
+        case .plan: _ = try publisher.planCollection(retention)
+        case .enable: try telling.enable(TellingPlace.configuration(system), by: publisher)
+        case .disable: _ = try telling.disable(system, by: publisher.engine())
+        case .status: _ = try place.statuses()
+        }
     }
 }
 

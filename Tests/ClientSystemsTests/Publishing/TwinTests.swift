@@ -43,9 +43,7 @@ import Synchronization
         try writeTree(
             outside, ["documents/letter": "precious", "expo/documents/letter": "precious"])
         for (link, target) in [("for/expo", "../../outside"), ("for", "../outside")] {
-            try FileManager.default.removeItem(atPath: place.origin + "/" + link)
-            try FileManager.default.createSymbolicLink(
-                atPath: place.origin + "/" + link, withDestinationPath: target)
+            try Damage.replace(place.origin + "/" + link, by: .symbolicLink(target))
             guard link == "for" else {
                 _ = try place.publisher().collect()
                 let notices = place.notices.all

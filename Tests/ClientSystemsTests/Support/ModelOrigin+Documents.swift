@@ -57,14 +57,28 @@ extension ClientOrigin {
     ) throws(StoreError) -> [UInt8] { try write() }
 }
 
+/// An origin that asks a model, but for what it does itself.
+protocol ModelledOrigin: ClientOrigin {
+    var model: ModelOrigin { get }
+}
+
+extension ModelledOrigin {
+    func channel(
+        _ name: ChannelName, for system: ClientSystem
+    ) throws(StoreError) -> ClientChannel? { try model.channel(name, for: system) }
+
+    func content(of offer: ClientOffer) throws(StoreError) -> ClientContent? {
+        try model.content(of: offer)
+    }
+
+    func bytes(
+        of document: ClientDocument, for system: ClientSystem
+    ) throws(StoreError) -> [UInt8]? { try model.bytes(of: document, for: system) }
+}
+
 extension ClientAnswer {
     func field(_ name: String) -> String? {
         let found = fields.filter { $0.name == name }
         return found.count == 1 ? found[0].value : nil
     }
-}
-
-extension ChannelName {
-    /// A name that the tests know to be one.
-    static func named(_ text: String) throws -> ChannelName { try ChannelName(text) }
 }

@@ -60,18 +60,40 @@ struct ModelOrigin: ClientOrigin {
         }
         let manifest = try Manifest(
             version: try VersionName(name), ordinal: 1, createdAt: 1, entries: entries)
+        return try add(manifest, Array(facts.values))
+    }
+
+    /// Puts a version of a store into the origin.
+    mutating func add(
+        _ manifest: Manifest, bytes: (Manifest.Entry) throws -> [UInt8]
+    ) throws -> PublishedVersion {
+        for entry in manifest.entries { objects[entry.address] = try bytes(entry) }
+        return try add(manifest, [])
+    }
+
+    private mutating func add(
+        _ manifest: Manifest, _ facts: [ObjectFacts]
+    ) throws -> PublishedVersion {
         let content = try manifest.contentAddress()
-        contents[content] = ClientContent(
-            manifest: manifest, facts: ContentFacts(Array(facts.values)))
+        contents[content] = ClientContent(manifest: manifest, facts: ContentFacts(facts))
         return PublishedVersion(
-            name: try VersionName(name), manifest: content, manifestByteCount: 1, content: content)
+            name: manifest.version, manifest: content, manifestByteCount: 1, content: content)
+    }
+
+    /// Gives an object a deflated twin in the facts of all contents.
+    mutating func addTwin(_ twin: Reference, of address: ObjectID) {
+        for content in contents.keys {
+            let facts = contents[content]?.facts.objects.map { facts in
+                var facts = facts
+                if facts.address == address { facts.twin = twin }
+                return facts
+            }
+            contents[content]?.facts = ContentFacts(facts ?? [])
+        }
     }
 
     /// Forgets a content, as a damaged origin may.
     mutating func lose(_ content: ObjectID) { contents[content] = nil }
-
-    /// Puts an object into the origin.
-    mutating func put(_ bytes: [UInt8]) throws { objects[try address(of: bytes)] = bytes }
 
     /// Offers a target at the head of a channel to the clients of a system, and removes an older offer of it.
     ///
@@ -132,6 +154,10 @@ struct ModelOrigin: ClientOrigin {
             })
     }
 
+    mutating func withdraw(_ offer: ClientOffer) {
+        if let version = offer.version { withdraw(.version(version)) }
+    }
+
     mutating func withdraw(_ target: OfferedRelease.Target, from channel: ChannelName = .stable) {
         pointers[channel]?.releases.removeAll { $0.target == target }
         pointers[channel]?.sequence += 1
@@ -161,15 +187,26 @@ struct ModelOrigin: ClientOrigin {
     private static func bytes(
         of archive: ZipArchive, _ objects: [ObjectID: [UInt8]]
     ) throws(StoreError) -> [UInt8] {
+        try archive.bytes { (address, _) throws(StoreError) in
+            guard let object = objects[address] else {
+                throw StoreError(.notFound, "the model has no object \(address)")
+            }
+            return object
+        }
+    }
+}
+
+extension ZipArchive {
+    /// All of it, of objects and twins that are whole.
+    func bytes<Failure: Error>(
+        of object: (ObjectID, _ isTwin: Bool) throws(Failure) -> [UInt8]
+    ) throws(Failure) -> [UInt8] {
         var bytes: [UInt8] = []
-        for piece in archive.pieces(in: 0..<archive.byteCount) {
+        for piece in pieces(in: 0..<byteCount) {
             switch piece {
             case .bytes(let more): bytes += more
-            case .object(let address, let range, _), .twin(let address, let range, _):
-                guard let object = objects[address] else {
-                    throw StoreError(.notFound, "the model has no object \(address)")
-                }
-                bytes += object[Int(range.lowerBound)..<Int(range.upperBound)]
+            case .object(let address, _, _): bytes += try object(address, false)
+            case .twin(let address, _, _): bytes += try object(address, true)
             }
         }
         return bytes

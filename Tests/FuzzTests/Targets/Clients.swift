@@ -16,13 +16,8 @@ extension FuzzTarget {
             String(repeating: "0", count: 64), "]}\n",
         ]
     ) { input in
-        let facts: ContentFacts
-        do throws(StoreError) {
-            facts = try ContentFacts(parsing: input)
-        } catch {
-            try hold(error.code == .damagedOrigin, "\(error.code)")
-            return
-        }
+        let read = try unlessRefused(as: [.damagedOrigin]) { try ContentFacts(parsing: input) }
+        guard let facts = read else { return }
         try hold(facts.serialized() == input, "facts in two spellings")
         for object in facts.objects {
             try hold(facts[object.address] == object, "an object that is not found")
@@ -39,13 +34,10 @@ extension FuzzTarget {
             "\"embedded\":true", "\"archive\":{\"bytes\":", "\"documents\":[", "\"signatures\":{",
         ]
     ) { input in
-        let history: ClientHistory
-        do throws(StoreError) {
-            history = try ClientHistory(parsing: input, of: try ChannelName("stable"), .codePush)
-        } catch {
-            try hold([.badClients, .unsupportedFormat].contains(error.code), "\(error.code)")
-            return
+        let read = try unlessRefused(as: [.badClients, .unsupportedFormat]) {
+            try ClientHistory(parsing: input, of: ChannelName("stable"), .codePush)
         }
+        guard let history = read else { return }
         try hold(history.serialized() == input, "a history in two spellings")
         let times = history.offers.map(\.createdAt)
         try hold(zip(times, times.dropFirst()).allSatisfy { $0 < $1 }, "offers out of order")
@@ -59,13 +51,10 @@ extension FuzzTarget {
             "\"folder\":\"CodePush\"", "\"historyCount\":200", "\"system\":\"codepush\"", "config",
         ]
     ) { input in
-        let configuration: ClientConfiguration
-        do throws(StoreError) {
-            configuration = try ClientConfiguration(parsing: input, of: .codePush)
-        } catch {
-            try hold([.badClients, .unsupportedFormat].contains(error.code), "\(error.code)")
-            return
+        let read = try unlessRefused(as: [.badClients, .unsupportedFormat]) {
+            try ClientConfiguration(parsing: input, of: .codePush)
         }
+        guard let configuration = read else { return }
         try hold(configuration.problem == nil, "a rule is broken")
         let again = try ClientConfiguration(parsing: configuration.serialized(), of: .codePush)
         try hold(again == configuration, "another configuration when it is written and read")

@@ -11,14 +11,10 @@ extension FuzzTarget {
         name: "channelLists",
         words: ["{\"channels\":[", "\"stable\"", "\"beta\"", ",", "]}", "../", "\"\"", "null"]
     ) { input in
-        let names: [ChannelName]
-        do throws(StoreError) {
-            names = try ChannelList.names(parsing: input)
-        } catch {
-            try hold([.badOrigin, .badChannelName].contains(error.code), "\(error.code)")
-            try hold(!error.message.isEmpty, "a refusal without a sentence")
-            return
+        let read = try unlessRefused(as: [.badOrigin, .badChannelName]) {
+            try ChannelList.names(parsing: input)
         }
+        guard let names = read else { return }
         for name in names {
             try hold((try? ChannelName(name.description)) == name, "the channel \(name)")
         }
@@ -34,13 +30,8 @@ extension FuzzTarget {
             String(repeating: "a", count: 32),
         ]
     ) { input in
-        let memory: ServerMemory
-        do throws(StoreError) {
-            memory = try ServerMemory(parsing: input)
-        } catch {
-            try hold(error.code == .badServerFile && !error.message.isEmpty, "\(error)")
-            return
-        }
+        let read = try unlessRefused(as: [.badServerFile]) { try ServerMemory(parsing: input) }
+        guard let memory = read else { return }
         try hold(memory.ports.allSatisfy { $0.port > 0 }, "the port 0")
         if let token = memory.token {
             let isHexadecimal = token.utf8.allSatisfy { Hex.value(of: $0) != nil }

@@ -38,13 +38,10 @@ extension FuzzTarget {
         }
         for address in [version.manifest] + digits.prefix(4) {
             version.manifest = address
-            let delivery: Delivery
-            do throws(StoreError) {
-                delivery = try Delivery(parsing: input, of: version)
-            } catch {
-                try hold(error.code == .badPack, "\(error.code)")
-                continue
+            let read = try unlessRefused(as: [.badPack]) {
+                try Delivery(parsing: input, of: version)
             }
+            guard let delivery = read else { continue }
             for pack in delivery.packs {
                 try hold(
                     Int64(PackHead.byteCount)...pack.byteCount ~= pack.openingByteCount,
@@ -74,16 +71,12 @@ extension FuzzTarget {
             let head = PackHead(
                 tableByteCount: packed.count,
                 packByteCount: byteCount + Int64(PackHead.byteCount + packed.count))
-            guard
-                let read = try refused(
-                    as: .badPack,
-                    { () throws(StoreError) in
-                        try PackTable(
-                            decoding: packed, head: head, countMax: 1000, decoder: ZstdDecoder())
-                    })
-            else { continue }
+            let read = try unlessRefused(as: [.badPack]) {
+                try PackTable(decoding: packed, head: head, countMax: 1000, decoder: ZstdDecoder())
+            }
+            guard let read else { continue }
             try hold(read.serialized == input, "another table when it is written")
-            let measured = try refused(as: .badPack) { () throws(StoreError) in
+            let measured = try unlessRefused(as: [.badPack]) {
                 var table = read
                 try table.measure(manifest: 500, objects, from: objects)
                 return table
@@ -107,7 +100,7 @@ extension FuzzTarget {
                 address: .zero, byteCount: 5000, openingByteCount: Int64(input.count),
                 objectCount: 2, contentByteCount: 3000, base: nil, codecs: [0, 1, 2],
                 memoryByteCount: 0)
-            let opening = try refused(as: .badPack) { () throws(StoreError) in
+            let opening = try unlessRefused(as: [.badPack]) {
                 try input.span.bytes.withUnsafeBytes { (bytes) throws(StoreError) in
                     try PackOpening(
                         parsing: bytes, of: pack, to: published, from: base,
@@ -125,7 +118,7 @@ extension FuzzTarget {
     ) { input in
         let decoder = try ZstdDecoder()
         for prefix in [[], Array(repeating: UInt8(ascii: "x"), count: 500)] {
-            let content = try refused(as: .badFrame) { () throws(StoreError) in
+            let content = try unlessRefused(as: [.badFrame]) {
                 try decoder.decode(input, byteCount: 3000, prefix: prefix)
             }
             if let content { try hold(content.count == 3000, "\(content.count) bytes") }
@@ -133,7 +126,7 @@ extension FuzzTarget {
         var count = 0
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1024, alignment: 16)
         defer { buffer.deallocate() }
-        let isWhole: Void? = try refused(as: .badFrame) { () throws(StoreError) in
+        let isWhole: Void? = try unlessRefused(as: [.badFrame]) {
             try input.span.bytes.withUnsafeBytes { (frame) throws(StoreError) in
                 try decoder.decode(
                     frame, byteCount: 3000, windowByteCountMax: 1 << 17, buffer: buffer
@@ -143,15 +136,4 @@ extension FuzzTarget {
         try hold(isWhole == nil ? count <= 3000 : count == 3000, "\(count) bytes in pieces")
     }
 
-    /// The value; nil if the input is refused with the code that says so.
-    private static func refused<Value>(
-        as code: StoreError.Code, _ body: () throws(StoreError) -> Value
-    ) throws -> Value? {
-        do throws(StoreError) {
-            return try body()
-        } catch {
-            guard error.code == code else { throw Complaint(description: "\(error)") }
-            return nil
-        }
-    }
 }

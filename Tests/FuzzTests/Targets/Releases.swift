@@ -29,13 +29,7 @@ extension FuzzTarget {
             layout: first & 128 == 0 ? .server : .directory, platform: "android",
             app: AppIdentity(id: "app", rootURL: "https://example.org/app/"))
         _ = ReleaseFormats.all.first(where: { $0.recognizes(bytes) })
-        let release: Release
-        do throws(StoreError) {
-            release = try format.read(bytes, context)
-        } catch {
-            try hold(!error.message.isEmpty, "a refusal without a sentence")
-            return
-        }
+        guard let release = try unlessRefused({ try format.read(bytes, context) }) else { return }
         try hold(release.received == bytes, "other bytes are kept than came")
         var paths: Set<[UInt8]> = []
         for file in release.files {

@@ -27,13 +27,7 @@ extension FuzzTarget {
             try hold(
                 line.line.last == 10 && !line.line.dropLast().contains(10), "an event of two lines")
         }
-        let lifecycle: Lifecycle
-        do throws(StoreError) {
-            lifecycle = try Lifecycle(parsing: input)
-        } catch {
-            try hold(!error.message.isEmpty, "a refusal without a sentence")
-            return
-        }
+        guard let lifecycle = try unlessRefused({ try Lifecycle(parsing: input) }) else { return }
         let again = try Lifecycle(parsing: writing(lifecycle))
         var expected = lifecycle
         // Without members that are not ours it may be what it was before somebody put them in.
