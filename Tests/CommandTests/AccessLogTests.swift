@@ -99,9 +99,8 @@ import ProgramTestSupport
     }
 
     /// C0 and C1 controls, marks that turn text around, line separators, what looks like an escape.
-    @Test func `what a client sends cannot steer a terminal that shows the log of either server`()
-        throws
-    {
+    @Test("what a client sends cannot steer a terminal that shows the log of either server")
+    func steered() throws {
         let hostile = [
             "\u{80}", "\u{85}", "\u{9b}31m", "\u{9f}", "\u{200b}", "\u{200f}", "\u{2028}",
             "\u{2029}",
@@ -126,11 +125,10 @@ import ProgramTestSupport
     }
 
     /// With --json, too: a log has one form.
-    @Test
-    func
-        `each line of either server ends with the address that asked, whatever a request says of it`()
-        throws
-    {
+    @Test(
+        "each line of either server ends with the address that asked, whatever a request says of it"
+    )
+    func addresses() throws {
         func ends(_ arguments: [String], _ forwarded: String) throws -> [Substring] {
             var ends: [Substring] = []
             try forEachServer(["--access-log", "log"] + arguments) { served in
@@ -181,38 +179,5 @@ import ProgramTestSupport
         try place.ended(
             2, "origin", "serve", "site", "--forwarded-by", "localhost",
             saying: "--forwarded-by takes an address")
-    }
-
-    /// What asks and what is asked, for both: a second request is answered only where the end of the first answer is clear.
-    @Test func `an answer of either server says its length or closes`() throws {
-        try forEachServer([]) { served in
-            try place.done(
-                "origin", "enable", "site", "codepush", "--deployment", "x=stable", "--base-url",
-                "http://127.0.0.1")
-            for path in [
-                "/", "/index.html", "/nothing", "/channels/stable.json",
-                "/objects/ab/\(String(repeating: "0", count: 62))",
-                "/v0.1/public/codepush/update_check?deployment_key=x",
-                "/v0.1/public/codepush/report_status/deploy",
-                "/codepush/archives/x.zip", "/%", "/?q=100%",
-            ] {
-                for method in ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "BREW"] {
-                    for (version, connection) in [
-                        ("1.1", ""), ("1.0", ""), ("1.0", "Connection: keep-alive\r\n"),
-                    ] {
-                        let body = ["POST", "PUT"].contains(method) ? "{}" : ""
-                        let host = "Host: localhost:\(served.port)\r\n"
-                        let length = body.isEmpty ? "" : "Content-Length: \(body.utf8.count)\r\n"
-                        let first =
-                            "\(method) \(path) HTTP/\(version)\r\n\(host)\(connection)\(length)\r\n\(body)"
-                        let all = try RawAnswer.exchange(
-                            served, first + "GET /end HTTP/1.1\r\n\(host)Connection: close\r\n\r\n")
-                        let what = Comment(rawValue: "\(method) \(path) \(version) \(connection)")
-                        expect(RawAnswer.isDecided(all, method), what)
-                    }
-                }
-            }
-            _ = try served.end()
-        }
     }
 }

@@ -53,9 +53,8 @@ import ProgramTestSupport
         }
     }
 
-    @Test func `a refusal of other content says which paths differ and how to replace the version`()
-        throws
-    {
+    @Test("a refusal of other content says which paths differ and how to replace the version")
+    func otherContent() throws {
         try place.add("1", Release.first)
         try place.write(Release.second, to: "release-2")
         let refused = try place.ended(1, "add", "release-2", "--version", "1", "--no-cache")
@@ -74,9 +73,8 @@ import ProgramTestSupport
         try expect(place.castree("cat", "1:index.html").text, equals: Release.second["index.html"])
     }
 
-    @Test func `a refusal of a thousand other files stays short, and shows no terminal codes`()
-        throws
-    {
+    @Test("a refusal of a thousand other files stays short, and shows no terminal codes")
+    func thousandFiles() throws {
         try place.add("1", ["\u{1b}[2J": "a"])
         var files = ["\u{1b}[2J": "b"]
         for number in 0..<1000 { files["new/\(number)"] = "\(number)" }
@@ -84,13 +82,6 @@ import ProgramTestSupport
         let refused = try place.ended(
             1, "add", "release-2", "--version", "1", saying: "and 995 more")
         expect(refused.errors.utf8.count < 1000 && !refused.errors.contains("\u{1b}"))
-    }
-
-    @Test func `add --activate makes the version current`() throws {
-        try place.add("1", Release.first, "--activate")
-        try expect(place.lifecycle().current, equals: "1")
-        try expect(
-            place.contents(".castree/current/index.html"), equals: Release.first["index.html"])
     }
 
     @Test func `a directory that is not there fails and leaves no store behind`() throws {
@@ -103,11 +94,6 @@ import ProgramTestSupport
         try place.write(Release.first, to: "release")
         try place.ended(1, "--store", "release/deeper/.castree", "add", "release", "--version", "1")
         expect(!place.exists("release/deeper"))
-    }
-
-    @Test func `add without a version is a usage error`() throws {
-        try place.write(Release.first, to: "release")
-        try expect(place.castree("add", "release").status, equals: 2)
     }
 
     @Test func `names that other systems would merge are noted`() throws {

@@ -10,9 +10,8 @@ import ProgramTestSupport
 
     private func lifecycle() throws -> JSON { try place.lifecycle() }
 
-    @Test func `what was shipped becomes current, is embedded, and costs nothing the second time`()
-        throws
-    {
+    @Test("what was shipped becomes current, is embedded, and costs nothing the second time")
+    func shipped() throws {
         try place.write(Release.first, to: "shipped")
         let first = try adopt("shipped", "--version", "1", "--json").document(.adopted)
         expect(first.version == "1" && first.isNew.isTrue && first.becameCurrent.isTrue)
@@ -44,17 +43,15 @@ import ProgramTestSupport
         // In a store that is there, nothing changes; what was adopted needs its directory no more.
         try place.write(Release.first, to: "shipped")
         try expect(adopt("shipped", "--version", "1").status, equals: 0)
-        try FileManager.default.removeItem(at: place.directory.appending(path: "shipped"))
-        try FileManager.default.createDirectory(
-            at: place.directory.appending(path: "shipped"), withIntermediateDirectories: true)
+        try place.remove("shipped")
+        try place.makeDirectory("shipped")
         try expect(adopt("shipped", "--version", "1").status, equals: 0)
         try expect(adopt("shipped", "--version", "2").status, equals: 1)
         try expect(lifecycle().embedded == "1" && lifecycle().current == "1")
     }
 
-    @Test func `an app update wins over a download, unless the download comes first by choice`()
-        throws
-    {
+    @Test("an app update wins over a download, unless the download comes first by choice")
+    func appUpdate() throws {
         try place.add("9", Release.first, "--activate")
         try place.write(Release.second, to: "shipped")
         let late = try adopt(

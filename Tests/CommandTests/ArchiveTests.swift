@@ -194,8 +194,7 @@ import ProgramTestSupport
         try place.done("fsck")
         let added = try place.castree("add", "release.tar", "--version", "1", "--json")
         try expect(added.document(.added).files, equals: Self.files.count + 1)
-        let staging = place.directory.appending(path: ".castree/staging").path
-        try expect(FileManager.default.contentsOfDirectory(atPath: staging), equals: [])
+        try expect(place.names(in: ".castree/staging"), equals: [])
     }
 
     @Test(

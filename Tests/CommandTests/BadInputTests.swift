@@ -45,9 +45,8 @@ import ProgramTestSupport
         try place.done("fsck")
     }
 
-    @Test func `what cannot be made since its directory is missing is told which, and what to do`()
-        throws
-    {
+    @Test("what cannot be made since its directory is missing is told which, and what to do")
+    func missingDirectories() throws {
         try place.add("1", ["index.html": "one"], "--activate")
         for (words, directory) in [
             (["publish", "1", "missing/deep/origin"], "missing/deep"),
@@ -138,8 +137,7 @@ import ProgramTestSupport
         try place.write(Release.second, to: "release")
         chmod(place.directory.path, 0o777)
         let refused = try castreeUnprivileged("add", "release", "--version", "2", "--json").ended(1)
-        let error = try refused.error()
-        expect(["permission", "readOnly", "notOwner"].contains(error.code))
+        try expect(["permission", "readOnly", "notOwner"].contains(refused.error().code))
         try place.done("fsck", "--deep")
         try expect(place.listed().count, equals: 1)
     }
@@ -159,19 +157,14 @@ import ProgramTestSupport
     func `a store of a newer format is refused and left as it is`(_ command: [String]) throws {
         try place.add("1", ["f": "content"])
         try place.damage(".castree/FORMAT", with: "castree 2\n")
-        let before = try FileManager.default.contentsOfDirectory(
-            atPath: place.directory.appending(path: ".castree").path
-        ).sorted()
+        let before = try place.names(in: ".castree")
         let refused = try place.run(.castree, command + ["--json"])
         expect(refused.status, equals: (command[0] == "fsck" ? 8 : 1))
         let error = try refused.error()
         expect(error.code, equals: "unsupportedFormat")
         expectWords([".castree", "format 2", "up to 1", "newer castree"], in: error.message)
         try expect(place.contents(".castree/FORMAT"), equals: "castree 2\n")
-        let after = try FileManager.default.contentsOfDirectory(
-            atPath: place.directory.appending(path: ".castree").path
-        ).sorted()
-        expect(after, equals: before)
+        try expect(place.names(in: ".castree"), equals: before)
         expect(!place.exists("out"))
         expect(!place.exists("origin"))
     }

@@ -116,9 +116,8 @@ import ProgramTestSupport
         try place.done("fsck")
     }
 
-    @Test func `a repair is advised while it would mend something, and not for what it has left`()
-        throws
-    {
+    @Test("a repair is advised while it would mend something, and not for what it has left")
+    func advised() throws {
         _ = try damage()
         let advice = "'castree fsck --repair' repairs what can be repaired without guessing."
         let found = try place.castree("fsck")
@@ -131,16 +130,13 @@ import ProgramTestSupport
     }
 
     @Test func `what killed adds have left is a leftover, and no problem of modes`() throws {
-        let store = place.directory.appending(path: ".castree")
         for number in 1...6 {
             let lease = "\(99_999_900 + number)-0123456789abcdef"
-            try Data().write(to: store.appending(path: "leases/\(lease)"))
-            let staged = store.appending(path: "staging/\(lease)")
-            try FileManager.default.createDirectory(at: staged, withIntermediateDirectories: true)
-            for mode in [0o400, 0o444, 0o555, 0o644] {
-                let file = staged.appending(path: String(repeating: "\(mode % 10)", count: 64))
-                try Data("half".utf8).write(to: file)
-                chmod(file.path, mode_t(mode))
+            try place.write([lease: ""], to: ".castree/leases")
+            for mode in [0o400, 0o444, 0o555, 0o644] as [mode_t] {
+                let name = String(repeating: "\(mode % 10)", count: 64)
+                try place.write([name: "half"], to: ".castree/staging/\(lease)")
+                chmod(place.path(".castree/staging/\(lease)/\(name)"), mode)
             }
         }
         let found = try place.castree("fsck", "--json").document(.checked).findings
@@ -151,19 +147,9 @@ import ProgramTestSupport
 
     @Test func `what cannot be repaired is left, with status 4`() throws {
         // A manifest is made again from its tree; without one nothing says what was in it.
-        let tree = place.directory.appending(path: ".castree/versions/1").path
-        let walk = FileManager.default.enumerator(atPath: tree)
-        let inner = walk.map { $0.compactMap { $0 as? String } } ?? []
-        for name in [""] + inner.map({ "/" + $0 }) {
-            var isDirectory: ObjCBool = false
-            if FileManager.default.fileExists(atPath: tree + name, isDirectory: &isDirectory),
-                isDirectory.boolValue
-            {
-                chmod(tree + name, 0o755)
-            }
-        }
-        try FileManager.default.removeItem(atPath: tree)
-        try Data("x".utf8).write(to: place.directory.appending(path: ".castree/manifests/1.json"))
+        let tree = ".castree/versions/1"
+        try place.shell("find \(tree) -type d -exec chmod 755 {} + && rm -rf \(tree)").ended()
+        try place.write(["1.json": "x"], to: ".castree/manifests")
         for repair in [[], ["--repair"]] {
             let checked = try place.ended(4, "fsck", "--json", words: repair)
             let findings = try checked.document(.checked).findings

@@ -20,14 +20,11 @@ import ProgramTestSupport
             "prune origin", "du", "checkout 1 out", "retire 2", "gc",
         ] {
             func run() throws -> Finished {
-                try Running(
-                    URL(filePath: Self.program),
-                    [
-                        "-m", "--exclude-monotonic", "\(day) 00:00:00",
-                        ProgramUnderTest.castree.url.path,
-                    ] + words.split(separator: " ").map(String.init),
-                    in: work.directory, environment: ["NO_FAKE_STAT": "1"]
-                ).finished()
+                try work.run(
+                    [Self.program, "-m", "--exclude-monotonic", "\(day) 00:00:00"]
+                        + [ProgramUnderTest.castree.url.path]
+                        + words.split(separator: " ").map(String.init),
+                    environment: ["NO_FAKE_STAT": "1"])
             }
             var finished = try run()
             // faketime names its semaphore by its process, and one that was killed has left it.

@@ -204,9 +204,8 @@ import ProgramTestSupport
         }
     }
 
-    @Test func `kinds of requirements and options of a pull are completed as they are refused`()
-        throws
-    {
+    @Test("kinds of requirements and options of a pull are completed as they are refused")
+    func completedOptions() throws {
         let kinds = try place.castree("__complete", "zsh", "publish", "--require", "").text
         for kind in ["compatibility=\t", "minimumAppVersion=\t", "group=\t"] {
             expect(kinds.contains(kind))

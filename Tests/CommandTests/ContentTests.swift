@@ -7,12 +7,9 @@ import ProgramTestSupport
 
     @Test func `cat prints the bytes of a file and of an object`() throws {
         try expect(place.done("cat", "1:index.html").text, equals: Release.first["index.html"])
+        try expect(place.done("cat", "1:empty").output.isEmpty)
         let address = try place.address(of: "index.html", in: "1")
         try expect(place.castree("cat", address).text, equals: Release.first["index.html"])
-    }
-
-    @Test func `cat of an empty file prints nothing`() throws {
-        try expect(place.done("cat", "1:empty").output.isEmpty)
     }
 
     @Test(arguments: [
@@ -23,16 +20,6 @@ import ProgramTestSupport
         let refused = try place.ended(3, "cat", subject, "--json")
         expect(refused.output.isEmpty)
         try expect(refused.error().code, equals: "notFound")
-    }
-
-    @Test func `cat of a version that no name can be is status 3, as show is`() throws {
-        for arguments in [["cat", "a b:x", "--json"], ["show", "a b", "--json"]] {
-            try expect(place.ended(3, words: arguments).error().code, equals: "noVersion")
-        }
-    }
-
-    @Test func `cat of neither a file nor an address is a usage error`() throws {
-        try expect(place.castree("cat", "index.html").status, equals: 2)
     }
 
     @Test func `cat says how what was nearly right is written`() throws {
@@ -46,9 +33,8 @@ import ProgramTestSupport
             3, "cat", "sha256:" + address, saying: "without that word: castree cat \(address)")
     }
 
-    @Test func `of an address the first four digits are enough, where only one object has them`()
-        throws
-    {
+    @Test("of an address the first four digits are enough, where only one object has them")
+    func prefixes() throws {
         let address = try place.address(of: "index.html", in: "1")
         for count in [4, 5, 12, 63, 64] {
             let found = try place.castree("cat", String(address.prefix(count)))
@@ -88,52 +74,47 @@ import ProgramTestSupport
         try expect(refused.error().code, equals: "damagedObject")
     }
 
-    @Test func `cat stops without complaint when nobody reads`() throws {
+    /// A cat of more than a pipe holds.
+    private func largeCat() throws -> (Running, Pipe) {
         let large = String(repeating: "all work and no play\n", count: 200_000)
         try place.add("2", ["large": large])
         let pipe = Pipe()
         let running = try Running(.castree, ["cat", "2:large"], in: place.directory, output: pipe)
         try pipe.fileHandleForWriting.close()
+        return (running, pipe)
+    }
+
+    @Test func `cat stops without complaint when nobody reads`() throws {
+        let (running, pipe) = try largeCat()
         try pipe.fileHandleForReading.close()
-        let finished = try running.finished().ended()
-        expect(finished.errors.isEmpty)
+        try expect(running.finished().ended().errors.isEmpty)
     }
 
     @Test func `SIGINT ends cat with status 130`() throws {
-        let large = String(repeating: "all work and no play\n", count: 200_000)
-        try place.add("2", ["large": large])
-        let pipe = Pipe()
-        let running = try Running(.castree, ["cat", "2:large"], in: place.directory, output: pipe)
-        try pipe.fileHandleForWriting.close()
+        let (running, pipe) = try largeCat()
         // Once the first byte is here, its handlers are installed, and the pipe is too small for all.
         _ = try pipe.fileHandleForReading.read(upToCount: 1)
         running.signal(SIGINT)
         _ = try pipe.fileHandleForReading.readToEnd()
-        let finished = try running.finished().ended(130)
-        expect(finished.errors.hasPrefix("castree: interrupted"))
+        try expect(running.finished().ended(130).errors.hasPrefix("castree: interrupted"))
     }
 
-    @Test(arguments: ["link", "reflink", "copy"])
-    func `checkout builds the tree elsewhere and tells how`(_ mode: String) throws {
-        let built = try place.done("checkout", "1", "target", "--mode", mode, "--json")
+    @Test(arguments: [nil, "link", "reflink", "copy"])
+    func `checkout builds the tree elsewhere and tells how`(_ mode: String?) throws {
+        let words = mode.map { ["--mode", $0] } ?? []
+        let built = try place.done("checkout", "1", "target", "--json", words: words)
         let document = try built.document(.checkedOut)
         expect(document.version, equals: "1")
         expect(document.target, equals: "target")
-        expect(document.mode, equals: mode)
+        expect(document.mode, equals: mode ?? "link")
         expect(document.files, equals: Release.first.count)
         expect(
             document.linked.number + document.copied.number + document.reflinked.number,
             equals: document.files.number)
-        if mode != "link" { expect(document.linked, equals: 0) }
+        if ![nil, "link"].contains(mode) { expect(document.linked, equals: 0) }
         for (path, content) in Release.first {
             try expect(place.contents("target/\(path)"), equals: content)
         }
-    }
-
-    @Test func `checkout links unless told otherwise`() throws {
-        let document = try place.castree("checkout", "1", "target", "--json")
-            .document(.checkedOut)
-        expect(document.mode, equals: "link")
     }
 
     @Test func `checkout refuses a target that exists`() throws {
@@ -141,18 +122,6 @@ import ProgramTestSupport
         let refused = try place.ended(1, "checkout", "1", "target", "--json")
         try expect(refused.error().code, equals: "targetExists")
         try expect(place.contents("target/mine"), equals: "precious")
-    }
-
-    @Test func `checkout knows three modes`() throws {
-        try place.ended(2, "checkout", "1", "target", "--mode", "hard")
-        expect(!place.exists("target"))
-    }
-
-    @Test func `missing of a complete version is empty`() throws {
-        let missing = try place.castree("missing", "1", "--json").document(.missing)
-        expect(missing.version, equals: "1")
-        expect(missing.objects.isEmpty)
-        expect(missing.bytes, equals: 0)
     }
 
     @Test func `missing lists what a repair took away, and add brings it back`() throws {

@@ -17,14 +17,9 @@ import ProgramTestSupport
 
     /// The files of the origin below one of its directories, by their paths in the origin.
     private func paths(_ kind: String) throws -> [String] {
-        try files.subpathsOfDirectory(atPath: site.appending(path: kind).path).sorted()
+        try files.subpathsOfDirectory(atPath: place.path("site/\(kind)")).sorted()
             .map { kind + "/" + $0 }
-            .filter { path in
-                var isDirectory: ObjCBool = false
-                let full = site.appending(path: path).path
-                return files.fileExists(atPath: full, isDirectory: &isDirectory)
-                    && !isDirectory.boolValue
-            }
+            .filter { try place.fileStatus("site/\($0)").st_mode & S_IFMT == S_IFREG }
     }
 
     private func check(_ more: String...) throws -> (status: Int32, report: JSON) {
@@ -123,9 +118,7 @@ import ProgramTestSupport
     func `that has lost its log and its pointers is none, and no repair says that it is sound`()
         throws
     {
-        try place.castree(
-            "origin", "enable", "site", "codepush", "--base-url", "https://u.example.org",
-            "--deployment", "P=stable")
+        try place.enable("codepush", "P=stable")
         try place.castree("publish", "1", "site", "--no-sync", "--no-packs")
         for name in ["log", "channels"] {
             try files.removeItem(at: site.appending(path: name))
@@ -374,8 +367,7 @@ import ProgramTestSupport
     func `refuses what is no origin, or means nothing for one`(
         _ words: [String], _ status: Int32
     ) throws {
-        let finished = try place.ended(status, words: words)
-        expect(!finished.errors.isEmpty)
+        try expect(!place.ended(status, words: words).errors.isEmpty)
     }
 
     @Test func `says with du what an origin's room is for`() throws {

@@ -102,11 +102,10 @@ import ProgramTestSupport
         )
     }
 
-    @Test
-    func
-        `origin enable notes what that system cannot be told, by version, and channels without releases`()
-        throws
-    {
+    @Test(
+        "origin enable notes what that system cannot be told, by version, and channels without releases"
+    )
+    func notes() throws {
         // The first system of an origin, and the second.
         let meteor = try place.run(.castree, ["origin", "enable", "site", "meteor"] + Self.url)
         expect(

@@ -33,9 +33,8 @@ import ProgramTestSupport
         expect(inside.errors.contains("inside a Meteor server: give \(origin.url)\n"), "\(inside)")
     }
 
-    @Test func `a pull that fails before anything came leaves no store, and takes none away`()
-        throws
-    {
+    @Test("a pull that fails before anything came leaves no store, and takes none away")
+    func nothingCame() throws {
         for _ in 1...2 {
             let refused = try place.device("pull", "http://127.0.0.1:9/app", "--retries", "0")
             expect(refused.status != 0)
@@ -52,9 +51,7 @@ import ProgramTestSupport
         try place.add("1", Release.first)
         try place.castree("publish", "1", "site", "--no-sync", "--no-packs")
         let lost = try place.address(of: "js/app.js", in: "1")
-        try FileManager.default.removeItem(
-            at: place.directory.appending(
-                path: "site/objects/\(lost.prefix(2))/\(lost.dropFirst(2))"))
+        try place.remove(place.object(lost, in: "site"))
         try place.device("pull", "site", "--retries", "0").ended(1)
         expect(place.exists("device/manifests/1.json"))
     }

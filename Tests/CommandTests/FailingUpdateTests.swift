@@ -111,9 +111,8 @@ import ProgramTestSupport
         try Data(text.utf8).write(to: place.directory.appending(path: ".castree/events.jsonl"))
     }
 
-    @Test func `a clock that was ahead for one answer neither silences nor raises a problem`()
-        throws
-    {
+    @Test("a clock that was ahead for one answer neither silences nor raises a problem")
+    func clockAhead() throws {
         try place.castree("init", "--no-sync")
         let now = Int64(Date().timeIntervalSince1970)
         let ahead: Int64 = 10 * 365 * 86_400

@@ -32,9 +32,8 @@ import ProgramTestSupport
 
     @Test(arguments: ["/manifests/", "/deliveries/", "/objects/", "/packs/"])
     func `to a withdrawal, whatever does not come`(_ part: String) throws {
-        let busy = place.directory.appending(path: "busy")
-        let origin = try WebOrigin(
-            place.directory.appending(path: "site"), environment: ["BUSY": busy.path])
+        let busy = place.url("busy")
+        let origin = try WebOrigin(place.url("site"), environment: ["BUSY": busy.path])
         let kiosk = try Kiosk(showingFirst: place, origin.url, ["--every", "1s"])
         let page = try kiosk.page()
         try Data(part.utf8).write(to: busy)
@@ -63,8 +62,7 @@ import ProgramTestSupport
         try place.add("slow", ["index.html": "slow", "large": PullTests.large])
         try place.publish("slow")
         if !isHere {
-            try FileManager.default.removeItem(
-                at: place.directory.appending(path: "site/objects"))
+            try place.remove("site/objects")
         }
         try expect(page.post("update").status, equals: 202)
         try kiosk.hear("version 2 no longer waits")

@@ -17,15 +17,9 @@ import ProgramTestSupport
             subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
             print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
             """
-        let arguments =
-            [
-                "python3", "-c", script, ProgramUnderTest.castree.url.path, "--store", "device",
-                "pull",
-            ]
-            + [url] + more
-        let answer = try Running(
-            URL(filePath: "/usr/bin/env"), arguments, in: place.directory
-        ).finished()
+        let castree = ProgramUnderTest.castree.url.path
+        let answer = try place.python(
+            ["-c", script, castree, "--store", "device", "pull", url] + more)
         let number = Int(answer.text.trimmingCharacters(in: .whitespacesAndNewlines))
         // Kibibytes on Linux, bytes on macOS (getrusage(2)).
         #if canImport(Darwin)
@@ -37,9 +31,8 @@ import ProgramTestSupport
 
     @Test func `pull gives up on an origin that sends hints and no answer`() throws {
         let origin = try HostileOrigin(.dripHints)
-        let answer = try pull(origin.url, "--timeout", "1s", "--retries", "0")
         // The server answers after a hundred hints: who waits for it gets 3, that nothing is there. 23: no answer came.
-        expect(answer.status, equals: 23, "\(answer)")
+        let answer = try pull(origin.url, "--timeout", "1s", "--retries", "0").ended(23)
         expect(answer.errors.contains("nothing came for 1 s"), "\(answer)")
     }
 
@@ -55,8 +48,7 @@ import ProgramTestSupport
         let script =
             "cp -a device other && chmod -R u+w other && rm -r other/versions/* && \(lost)"
         try expect(place.run(.shell, ["-c", script]).status, equals: 0)
-        let origin = try HostileOrigin(
-            .drip(below: path, of: place.directory.appending(path: "site")))
+        let origin = try HostileOrigin(.drip(below: path, of: place.url("site")))
         // Who waits for what drips has it after half a minute.
         for (words, status) in [
             (["new", "pull", origin.url], 23),
@@ -105,8 +97,7 @@ import ProgramTestSupport
         let pointer =
             #"{"castreeChannel":1,"channel":"stable","createdAt":1,"#
             + #""releases":\#(releases),"sequence":\#(sequence)}"#
-        try Data(pointer.utf8).write(
-            to: place.directory.appending(path: "site/channels/stable.json"))
+        try Data(pointer.utf8).write(to: place.url("site/channels/stable.json"))
     }
 
     @Test func `pull ends with 21 for an older copy, and --force takes it for good`() throws {
@@ -128,9 +119,8 @@ import ProgramTestSupport
         try expect(pull("site").status, equals: 0)
     }
 
-    @Test func `one empty pointer with the largest sequence ends neither pulls nor publishing`()
-        throws
-    {
+    @Test("one empty pointer with the largest sequence ends neither pulls nor publishing")
+    func largestSequence() throws {
         try place.add("1", Release.first)
         try place.done("publish", "1", "site", "--no-sync")
         try serve(9_007_199_254_740_991)

@@ -11,11 +11,7 @@ import ProgramTestSupport
 
     private func install(_ arguments: String...) throws -> Finished {
         let build = ProgramUnderTest.castree.url.deletingLastPathComponent().path
-        return try Running(
-            URL(filePath: "/usr/bin/env"),
-            ["python3", Self.script, "--build", build] + arguments, in: place.directory,
-            environment: ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"]
-        ).finished()
+        return try place.python([Self.script, "--build", build] + arguments)
     }
 
     private func files(below path: String) throws -> Set<String> {
@@ -28,6 +24,13 @@ import ProgramTestSupport
                 return FileManager.default.fileExists(atPath: whole, isDirectory: &isDirectory)
                     && !isDirectory.boolValue
             })
+    }
+
+    /// Puts lines before what the list of an installation says, or behind it.
+    private func list(_ before: String, _ after: String = "") throws {
+        let list = place.url("prefix/share/castree/installed")
+        let text = try String(contentsOf: list, encoding: .utf8)
+        try (before + text + after).write(to: list, atomically: true, encoding: .utf8)
     }
 
     private var prefix: String { place.directory.appending(path: "prefix").path }
@@ -51,9 +54,7 @@ import ProgramTestSupport
             try place.contents("prefix/share/castree/installed").split(separator: "\n"))
         expect(listed, equals: Set(installed.map { $0[...] }))
         // They work where they are.
-        let version = try Running(
-            URL(filePath: prefix + "/bin/castree"), ["pull", "--help"], in: place.directory
-        ).finished()
+        let version = try place.run([prefix + "/bin/castree", "pull", "--help"])
         expect(version.status == 0 && version.text.contains("castree pull"))
     }
 
@@ -83,10 +84,7 @@ import ProgramTestSupport
 
     @Test func `a page says what the help of its command says`() throws {
         try expect(install("--prefix", prefix).status, equals: 0)
-        let page = try Running(
-            URL(filePath: "/bin/sh"),
-            ["-c", "gzip -dc '\(prefix)/share/man/man1/castree-gc.1.gz'"], in: place.directory
-        ).finished().text
+        let page = try place.shell("gzip -dc '\(prefix)/share/man/man1/castree-gc.1.gz'").text
         expect(page.hasPrefix(".TH CASTREE\\-GC 1"))
         for line in [
             ".SH SYNOPSIS", ".SH DESCRIPTION", ".SH OPTIONS", ".SH EXIT STATUS",
@@ -101,10 +99,7 @@ import ProgramTestSupport
         try place.write(["mine": "precious"], to: "prefix/share/man/man1")
         // A list that somebody has changed leads nowhere else.
         try place.write(["other": "precious"], to: "elsewhere")
-        let list = place.directory.appending(path: "prefix/share/castree/installed")
-        let text = try String(contentsOf: list, encoding: .utf8)
-        try (text + "../elsewhere/other\n/etc/hostname\n").write(
-            to: list, atomically: true, encoding: .utf8)
+        try list("", "../elsewhere/other\n/etc/hostname\n")
         try install("--prefix", prefix, "--uninstall").ended()
         try expect(files(below: "prefix"), equals: ["share/man/man1/mine"])
         try expect(place.contents("elsewhere/other"), equals: "precious")
@@ -116,9 +111,7 @@ import ProgramTestSupport
         try expect(install("--prefix", prefix).status, equals: 0)
         let once = try files(below: "prefix")
         try place.write(["castree-old": "old"], to: "prefix/bin")
-        let list = place.directory.appending(path: "prefix/share/castree/installed")
-        let text = try String(contentsOf: list, encoding: .utf8)
-        try ("bin/castree-old\n" + text).write(to: list, atomically: true, encoding: .utf8)
+        try list("bin/castree-old\n")
         try expect(install("--prefix", prefix).status, equals: 0)
         try expect(files(below: "prefix"), equals: once)
     }
@@ -126,16 +119,10 @@ import ProgramTestSupport
     @Test func `what was a program of its own is castree where an older castree was`() throws {
         try expect(install("--prefix", prefix).status, equals: 0)
         try place.write(["castree-pull": "old", "castree-origin": "old"], to: "prefix/bin")
-        let list = place.directory.appending(path: "prefix/share/castree/installed")
-        let text = try String(contentsOf: list, encoding: .utf8)
-        try ("bin/castree-origin\nbin/castree-pull\n" + text).write(
-            to: list, atomically: true, encoding: .utf8)
+        try list("bin/castree-origin\nbin/castree-pull\n")
         for _ in 0..<2 {
             try expect(install("--prefix", prefix).status, equals: 0)
-            let help = try Running(
-                URL(filePath: prefix + "/bin/castree-pull"), ["pull", "--help"],
-                in: place.directory
-            ).finished()
+            let help = try place.run([prefix + "/bin/castree-pull", "pull", "--help"])
             expect(help.status == 0 && help.text.contains("castree pull"))
         }
         try expect(install("--prefix", prefix, "--uninstall").status, equals: 0)
@@ -151,13 +138,9 @@ import ProgramTestSupport
     @Test func `says what is wrong, and leaves nothing half`() throws {
         try install("--prefix", "here").ended(2, saying: "not absolute")
         try place.write(["bin": "a file"], to: "taken")
-        try install("--prefix", place.directory.appending(path: "taken").path).ended(
-            1, saying: "/taken/bin")
-        try Running(
-            URL(filePath: "/usr/bin/env"),
-            ["python3", Self.script, "--build", "nowhere", "--prefix", prefix], in: place.directory,
-            environment: ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"]
-        ).finished().ended(3, saying: "make build")
+        try install("--prefix", place.path("taken")).ended(1, saying: "/taken/bin")
+        try place.python([Self.script, "--build", "nowhere", "--prefix", prefix])
+            .ended(3, saying: "make build")
         expect(!(place.exists("prefix/bin")))
     }
 }

@@ -6,38 +6,6 @@ import ProgramTestSupport
 
     init() throws { place = try .offeringFirst() }
 
-    @Test
-    func `what was taken back no longer waits, even while what is offered is banned here`() throws {
-        let origin = try place.origin()
-        let kiosk = try Kiosk(showingFirst: place, origin.url, ["--switch", "next-start"])
-        try place.add("3", ["index.html": "three"])
-        let page = try kiosk.page()
-        func update() throws -> (name: String, said: String) {
-            try expect(page.post("update").status, equals: 202)
-            let heard = try page.hear("ready", "up-to-date", "update-failed")
-            return (heard.name, "\(heard.detail)")
-        }
-        try place.publish("3")
-        try expect(update().name, equals: "ready")
-        try place.reject("3")
-        try place.publish("2")
-        try expect(update().name, equals: "ready")
-        try place.publish("3")
-        // Another release stands before it, and it is still there to be had.
-        let banned = try update()
-        expect(banned.name == "up-to-date" && banned.said.contains("banned"), "\(banned)")
-        try expect(place.deviceLifecycle().pending, equals: "2")
-        try expect(place.device("status").text.contains("is not taken: it is banned"))
-        try place.withdraw("2")
-        let taken = try update()
-        expect(taken.said.contains("banned") && taken.said.contains("taken back"), "\(taken)")
-        try expect(place.deviceLifecycle().pending.isNull)
-        try kiosk.hear("version 2 no longer waits")
-        try expect(kiosk.served.end().status, equals: 0)
-        let next = try Kiosk(place, origin.url)
-        try expect(next.visit(), equals: "<h1>one</h1>")
-    }
-
     @Test func `answers that say the same are one event, however often they come`() throws {
         let origin = try place.origin()
         let kiosk = try Kiosk(showingFirst: place, origin.url)
@@ -139,9 +107,8 @@ import ProgramTestSupport
         try library.close()
     }
 
-    @Test func `updates go on when a running server's program is replaced, as by an upgrade`()
-        throws
-    {
+    @Test("updates go on when a running server's program is replaced, as by an upgrade")
+    func replacedProgram() throws {
         try place.install(.castree, in: "alone")
         // Found in PATH: its own name does not say where it is.
         try place.write(

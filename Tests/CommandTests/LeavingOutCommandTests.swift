@@ -54,11 +54,9 @@ import ProgramTestSupport
         expect(document.leftOut, equals: [".castreeignore", ".git/"] + own)
     }
 
-    @Test
-    func
-        `is left out by --exclude and --skip-junk, and then directory and archives are one version`()
-        throws
-    {
+    @Test(
+        "is left out by --exclude and --skip-junk, and then directory and archives are one version")
+    func oneVersion() throws {
         for (position, source) in ["v", "v.tar", "v.zip"].enumerated() {
             let added = try add(
                 source, "--version", "1", "--exclude", ".env*", "--exclude", "node_modules/",

@@ -16,18 +16,16 @@ import ProgramTestSupport
         private let running: Running
         var processIdentifier: Int32 { running.processIdentifier }
 
-        /// Locks, tells so by a file, stops itself.
-        init(_ lock: String, in place: Workplace, alone: Bool = true, as user: [String] = []) throws
-        {
+        /// Locks, tells so, stops itself.
+        init(_ lock: String, in place: Workplace, as user: [String] = []) throws {
             let script = """
                 import fcntl, os, signal, sys
                 file = open(sys.argv[1])
-                fcntl.flock(file, fcntl.LOCK_EX if sys.argv[3] == "alone" else fcntl.LOCK_SH)
+                fcntl.flock(file, fcntl.LOCK_EX)
                 print("locked", flush=True)
                 os.kill(os.getpid(), signal.SIGSTOP)
                 """
-            let words =
-                user + ["/usr/bin/python3", "-c", script, lock, "", alone ? "alone" : "shared"]
+            let words = user + ["/usr/bin/python3", "-c", script, lock]
             let pipe = Pipe()
             running = try Running(
                 URL(filePath: words[0]), Array(words.dropFirst()), in: place.directory, output: pipe
@@ -45,8 +43,12 @@ import ProgramTestSupport
         access("/usr/bin/python3", X_OK) == 0 ? nil : "needs python3, to hold a lock"
     private static let nobody = Workplace.words(as: Workplace.nobody)
 
-    private func leases(_ place: Workplace) -> String {
-        place.directory.appending(path: ".castree/leases").path
+    private func lease(_ name: String) -> String { place.path(".castree/leases/\(name)") }
+
+    private func hold(_ name: String, as user: [String] = []) throws -> Holder {
+        let holder = try Holder(lease(name), in: place, as: user)
+        expect(holder.hasLocked)
+        return holder
     }
 
     /// The commands that stumble over each lock.
@@ -57,23 +59,21 @@ import ProgramTestSupport
         (".lifecycle", ["activate", "2"]), (".lifecycle", ["boot"]),
     ]
 
-    @Test(.disabled(if: python != nil, "\(python ?? "")"), arguments: stuck)
+    @Test(.disabled(for: python), arguments: stuck)
     func `is waited for with an end, and by name`(_ lock: String, _ words: [String]) throws {
-        let holder = try Holder(leases(place) + "/" + lock, in: place)
-        expect(holder.hasLocked)
-        let finished = try place.run(.castree, words + ["--wait", "2500ms"])
+        let holder = try hold(lock)
+        let finished = try place.ended(24, words: words + ["--wait", "2500ms"])
         let name = "process \(holder.processIdentifier) (python3, stopped)"
-        expect(finished.status, equals: 24, "\(words): \(finished)")
         // Once: whoever has waited in vain does not begin again.
         expect(finished.errors.split(separator: "waiting for \(name)\n").count == 2, "\(finished)")
         expect(finished.errors.contains("castree: the store is in use: \(name)"), "\(finished)")
         expect(finished.errors.contains("kill -CONT \(holder.processIdentifier)"), "\(finished)")
     }
 
-    @Test(.disabled(if: python != nil, "\(python ?? "")"), arguments: ["status", "report"])
+    @Test(.disabled(for: python), arguments: ["status", "report"])
     func `is waited for once by what asks for it several times`(_ word: String) throws {
-        let holder = try Holder(leases(place) + "/.index", in: place)
-        expect(holder.hasLocked)
+        let holder = try hold(".index")
+        defer { withExtendedLifetime(holder) {} }
         let finished = try place.run(.castree, [word, "--wait", "2500ms"])
         expect(finished.status, equals: word == "status" ? 1 : 0, "\(finished)")
         expect(finished.errors.split(separator: "waiting for").count == 2, "\(finished)")
@@ -87,25 +87,22 @@ import ProgramTestSupport
     // docs/serving.md, "Limits".
     @Test(
         "is waited for by a server once for each request, once at its start, and not at its end",
-        .disabled(if: python != nil, "\(python ?? "")"), arguments: [".lifecycle", ".index"])
+        .disabled(for: python), arguments: [".lifecycle", ".index"])
     func server(_ lock: String) throws {
-        let boot = try place.castree("boot", "--json").text
-        let token = boot.split(separator: "\"token\":\"").last?.prefix { $0 != "\"" } ?? ""
-        try place.castree("confirm", "1", "--token", String(token))
+        try place.start()
         try place.castree("activate", "2", "--at-next-boot")
         let clock = ContinuousClock()
         var holder: Holder?
         let options = ["--confirm-within", "60m", "--wait", "6s", "--app-id", "q", "--next-port"]
-        if lock == ".index" { holder = try Holder(leases(place) + "/" + lock, in: place) }
+        if lock == ".index" { holder = try hold(lock) }
         let begun = clock.now
         let served = try Served(place, options)
         // Three waits or more would be 18 s.
         if holder != nil { expect(clock.now - begun < .seconds(6) + Self.slack) }
         if holder == nil {
             try expect(served.get("/app.js").status, equals: 404)
-            holder = try Holder(leases(place) + "/" + lock, in: place)
+            holder = try hold(lock)
         }
-        expect(holder?.hasLocked, equals: true)
         let asked = clock.now
         let page = try served.get()
         expect(page.status == 503 && !page.body.contains("No version is current"), "\(page)")
@@ -120,7 +117,7 @@ import ProgramTestSupport
 
     @Test(arguments: [".lifecycle", ".start"])
     func `that is no file is named with what to do`(_ lock: String) throws {
-        let path = leases(place) + "/" + lock
+        let path = lease(lock)
         unlink(path)
         mkdir(path, 0o755)
         try place.ended(1, "boot", saying: "leases/\(lock) in the store is a directory")
@@ -138,25 +135,24 @@ import ProgramTestSupport
     }()
 
     @Test(
-        "is not called a server where the kernel names nobody",
-        .disabled(if: unshare != nil, "\(unshare ?? "")"))
+        "is not called a server where the kernel names nobody", .disabled(for: unshare))
     func unnamed() throws {
-        let pin = leases(place) + "/.pin-abababababababab-2"
-        expect(FileManager.default.createFile(atPath: pin, contents: nil))
-        var holder: Holder? = try Holder(pin, in: place)
-        expect(holder?.hasLocked, equals: true)
-        let elsewhere = try place.shell(
-            "unshare -pf --mount-proc \(ProgramUnderTest.castree.url.path) retire 2"
-        ).ended(1, saying: "another process, which cannot be named")
-        expect(!elsewhere.errors.contains("a server"), "\(elsewhere)")
-        holder = nil
+        let pin = ".pin-abababababababab-2"
+        expect(FileManager.default.createFile(atPath: lease(pin), contents: nil))
+        do {
+            let holder = try hold(pin)
+            defer { withExtendedLifetime(holder) {} }
+            let elsewhere = try place.shell(
+                "unshare -pf --mount-proc \(ProgramUnderTest.castree.url.path) retire 2"
+            ).ended(1, saying: "another process, which cannot be named")
+            expect(!elsewhere.errors.contains("a server"), "\(elsewhere)")
+        }
         try place.done("retire", "2")
     }
 
-    @Test(.disabled(if: python != nil, "\(python ?? "")"))
-    func `is told of in JSON`() throws {
-        let holder = try Holder(leases(place) + "/.index", in: place)
-        expect(holder.hasLocked)
+    @Test(.disabled(for: python)) func `is told of in JSON`() throws {
+        let holder = try hold(".index")
+        defer { withExtendedLifetime(holder) {} }
         let finished = try place.ended(24, "versions", "--json", "--wait", "1ms")
         try expect(finished.error().code, equals: "locked")
         // A check has statuses of its own.
@@ -174,61 +170,54 @@ import ProgramTestSupport
         let traced = try Running(
             URL(filePath: "/usr/bin/strace"),
             [
-                "-f", "-o", place.directory.appending(path: "trace").path, "-e", "trace=flock",
+                "-f", "-o", place.path("trace"), "-e", "trace=flock",
                 "-e", "inject=flock:signal=SIGSTOP:when=9", ProgramUnderTest.castree.url.path,
                 "--store", ".castree", "add", "release-3", "--version", "3",
             ], in: place.directory)
         defer { traced.signal(SIGKILL) }
         // Not before it has got so far: a command beside it would have it ask for locks more than once.
-        let trace = place.directory.appending(path: "trace")
         var isStopped = false
         while !isStopped, kill(traced.processIdentifier, 0) == 0 {
             sched_yield()
             // Not written yet.
-            let text = (try? String(contentsOf: trace, encoding: .utf8)) ?? ""
-            isStopped = text.contains("stopped by SIGSTOP")
+            isStopped = (try? place.contents("trace").contains("stopped by SIGSTOP")) == true
         }
         try place.ended(24, "gc", "--wait", "2100ms", saying: " (add, stopped)")
     }
 
-    @Test(.disabled(if: python != nil, "\(python ?? "")"))
-    func `does not stop the event log's writers`() throws {
-        let holder = try Holder(leases(place) + "/.events", in: place)
-        expect(holder.hasLocked)
+    @Test(.disabled(for: python)) func `does not stop the event log's writers`() throws {
+        let holder = try hold(".events")
+        defer { withExtendedLifetime(holder) {} }
         try place.done("activate", "2", "--wait", "1ms")
     }
 
-    @Test(.needsOtherUser, .disabled(if: python != nil, "\(python ?? "")"))
+    @Test(.needsOtherUser, .disabled(for: python))
     func `waits for nobody who may only read the store`() throws {
         for lock in [".index", ".writer", ".lifecycle"] {
-            let holder = try Holder(leases(place) + "/" + lock, in: place, as: Self.nobody)
-            expect(!holder.hasLocked)
+            try expect(!Holder(lease(lock), in: place, as: Self.nobody).hasLocked)
         }
         try place.done("versions", "--wait", "1ms")
     }
 
-    @Test(.needsOtherUser, .disabled(if: python != nil, "\(python ?? "")"))
+    @Test(.needsOtherUser, .disabled(for: python))
     func `closes a lock that an older castree has left open, and then waits for nobody`() throws {
         let names = [".index", ".writer", ".lifecycle"]
-        for name in names { chmod(leases(place) + "/" + name, 0o644) }
+        for name in names { chmod(lease(name), 0o644) }
         // Whoever has got it before keeps it until he is found.
-        var holder: Holder? = try Holder(leases(place) + "/.index", in: place, as: Self.nobody)
-        expect(holder?.hasLocked, equals: true)
+        var holder: Holder? = try hold(".index", as: Self.nobody)
         try place.ended(
             24, "versions", "--wait", "2100ms",
             saying: "process \(holder?.processIdentifier ?? 0) (python3, stopped)")
         holder = nil
         try place.done("activate", "2")
         for name in names {
-            let status = try place.fileStatus(leases(place) + "/" + name)
-            expect(status.st_mode & 0o777, equals: 0o600, "\(name)")
+            try expect(place.fileStatus(lease(name)).st_mode & 0o777, equals: 0o600, "\(name)")
         }
     }
 
-    @Test(.disabled(if: python != nil, "\(python ?? "")"))
-    func `is let go of by Ctrl-C`() throws {
-        let holder = try Holder(leases(place) + "/.index", in: place)
-        expect(holder.hasLocked)
+    @Test(.disabled(for: python)) func `is let go of by Ctrl-C`() throws {
+        let holder = try hold(".index")
+        defer { withExtendedLifetime(holder) {} }
         let running = try Running(.castree, ["versions"], in: place.directory)
         // The first line says that it waits.
         while true {
@@ -244,7 +233,7 @@ import ProgramTestSupport
         try expect(running.finished().status, equals: 130)
     }
 
-    @Test(.disabled(if: python != nil, "\(python ?? "")"))
+    @Test(.disabled(for: python))
     func `answers by a server that is running, and 503 where it cannot`() throws {
         // What a page of version 2 has; the key is the store's, so the next server knows it again.
         try expect(place.run(.castree, ["activate", "2"]).status, equals: 0)
@@ -257,8 +246,8 @@ import ProgramTestSupport
         try expect(place.run(.castree, ["activate", "1"]).status, equals: 0)
         let served = try Served(place, ["--wait", "500ms"])
         try expect(served.get().body, equals: "one")
-        let holder = try Holder(leases(place) + "/.lifecycle", in: place)
-        expect(holder.hasLocked)
+        let holder = try hold(".lifecycle")
+        defer { withExtendedLifetime(holder) {} }
         // Its page is here.
         try expect(served.get().status, equals: 200)
         // What only the store knows.

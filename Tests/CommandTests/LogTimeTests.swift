@@ -11,8 +11,7 @@ import ProgramTestSupport
             #"{"at":\#(at),"sequence":\#(number),"event":"check","origin":"https://a.example","#
                 + #""outcome":"available","version":"\#(number)"}"# + "\n"
         }
-        try Data(lines.joined().utf8).write(
-            to: place.directory.appending(path: ".castree/events.jsonl"))
+        try Data(lines.joined().utf8).write(to: place.url(".castree/events.jsonl"))
     }
 
     private func log(_ zone: String, _ arguments: String...) throws -> String {

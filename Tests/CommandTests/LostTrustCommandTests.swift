@@ -54,10 +54,8 @@ import ProgramTestSupport
             ["fsck", "site", "--deep"], publish, ["publish", "--all-of", "site", "copy"],
             device + ["pull", site.path],
         ] {
-            let finished = try place.run(.castree, words)
-            expect(finished.status, equals: 0, "\(words) \(finished)")
+            try place.done(words: words)
         }
-        try expect(
-            Data(contentsOf: place.directory.appending(path: "copy/trust/2.json")), equals: sound)
+        try expect(Data(contentsOf: place.url("copy/trust/2.json")), equals: sound)
     }
 }

@@ -9,14 +9,8 @@ import ProgramTestSupport
     init() throws { place = Workplace() }
 
     private func run(_ program: String, _ arguments: String...) throws -> Finished {
-        let inherited = ProcessInfo.processInfo.environment
-        return try Running(
-            URL(filePath: "/usr/bin/env"), ["python3", Self.script, "--sample"] + arguments,
-            in: place.directory,
-            environment: [
-                "PATH": inherited["PATH"] ?? "/usr/bin:/bin", "CASTREE": program, "CI": "1",
-            ]
-        ).finished()
+        try place.python(
+            [Self.script, "--sample"] + arguments, environment: ["CASTREE": program, "CI": "1"])
     }
 
     @Test func `holds on the sample app, step by step, on one screen`() throws {

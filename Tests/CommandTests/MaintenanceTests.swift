@@ -43,8 +43,7 @@ import ProgramTestSupport
             }
         }
         let found = try answers()
-        try FileManager.default.removeItem(
-            at: place.directory.appending(path: ".castree/index.sqlite"))
+        try place.remove(".castree/index.sqlite")
         try expect(answers(), equals: found)
         // What a failed command has left goes.
         try place.castree("fsck", "--repair")
@@ -117,11 +116,7 @@ import ProgramTestSupport
 
     @Test func `gc keeps as many good versions as it is told, else all, and says so`() throws {
         for number in 3...6 { try place.add("\(number)", ["index.html": "\(number)"]) }
-        for version in ["1", "2", "3", "4", "5"] {
-            try place.castree("activate", version)
-            let boot = try place.boot()
-            try place.castree("confirm", version, "--token", boot.token.text)
-        }
+        for version in ["1", "2", "3", "4", "5"] { try place.start(version) }
         try place.castree("protect", "1")
         func gone(_ arguments: String...) throws -> [String] {
             let plan = try place.run(.castree, ["gc", "--dry-run", "--json"] + arguments)
@@ -218,8 +213,7 @@ import ProgramTestSupport
     }
 
     @Test func `report tells what the commands before it have done`() throws {
-        let boot = try place.boot()
-        try place.castree("confirm", "1", "--token", boot.token.text)
+        try place.start()
         try place.castree("activate", "2", "--at-next-boot")
         try place.castree("boot")
         try place.castree("rollback", "--reason", "see http://user:pw@h.example/?key=secret")

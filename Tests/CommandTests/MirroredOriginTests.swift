@@ -14,17 +14,14 @@ import ProgramTestSupport
 
     init() throws {
         place = Workplace()
-        try FileManager.default.createDirectory(
-            at: place.directory.appending(path: "bucket"), withIntermediateDirectories: true)
+        try place.makeDirectory("bucket")
         try place.add("1", ["index.html": "<h1>one</h1>", "js/a.js": "run(1)"])
         try place.castree("publish", "1", "bucket/app", "--no-sync")
         for (system, deployment) in [
             ("codepush", "KEY=stable"), ("hot-updater", "ios/production=stable"),
             ("chcp", "web=stable"),
         ] {
-            try place.castree(
-                "origin", "enable", "bucket/app", system, "--base-url", "http://u.example.org",
-                "--deployment", deployment, "--no-sync")
+            try place.enable(system, deployment, of: "bucket/app")
         }
         web = try WebOrigin(place.directory)
     }
@@ -65,9 +62,8 @@ import ProgramTestSupport
         }
     }
 
-    @Test func `clients get from a bucket what they get from a directory, also when it is gone`()
-        throws
-    {
+    @Test("clients get from a bucket what they get from a directory, also when it is gone")
+    func sameAnswers() throws {
         let local = try serve(["bucket/app"])
         let asked = try targets(local)
         let right = try answers(local, asked)
@@ -116,9 +112,8 @@ import ProgramTestSupport
             ], saying: "origin.json")
     }
 
-    @Test func `what cannot be served from a bucket is said, with the exit status of its kind`()
-        throws
-    {
+    @Test("what cannot be served from a bucket is said, with the exit status of its kind")
+    func refusals() throws {
         try place.write(["mine": "x"], to: "full")
         let cases: [(arguments: [String], status: Int32, message: String)] = [
             (bucket, 2, "give --cache a directory"),

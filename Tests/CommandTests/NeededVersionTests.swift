@@ -11,8 +11,7 @@ import ProgramTestSupport
         if kind == "banned" { try place.write(Release.second, to: "embedded") }
         if kind == "banned" { try place.castree("adopt", "embedded", "--version", "0") }
         try place.add("1", Release.first, "--activate")
-        let token = try place.boot().token.text
-        try place.castree("confirm", "1", "--token", token)
+        try place.start()
         switch kind {
         case "banned":
             try place.castree("activate", "0")
@@ -39,7 +38,7 @@ import ProgramTestSupport
                 _ = try place.boot()
                 continue
             }
-            try place.castree("confirm", version, "--token", try place.boot().token.text)
+            try place.start()
         }
         try expect(status().wayBack, equals: "3")
         let lines = try place.castree("lifecycle").text.split(separator: "\n")
@@ -56,7 +55,7 @@ import ProgramTestSupport
             try place.done("--store", "p", "add", "r", "--version", version)
             try place.done("--store", "p", "publish", version, "o")
             try place.done("pull", "o", "--activate")
-            try place.done("confirm", version, "--token", try place.boot().token.text)
+            try place.start()
         }
     }
 

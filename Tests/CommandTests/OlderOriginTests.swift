@@ -28,8 +28,7 @@ import ProgramTestSupport
         _ kind: Kind
     ) throws {
         try FileManager.default.copyItem(
-            at: Self.origins.appending(path: kind.rawValue),
-            to: place.directory.appending(path: "site"))
+            at: Self.origins.appending(path: kind.rawValue), to: place.url("site"))
         for key in ["release.key", "release.key.pub"] {
             try FileManager.default.copyItem(
                 at: Self.origins.appending(path: key), to: place.directory.appending(path: key))
@@ -73,12 +72,10 @@ import ProgramTestSupport
         expect(checked.contains("no problems"), "\(checked)")
     }
 
-    @Test func `what an older origin offered no more waits out the grace from when its log begins`()
-        throws
-    {
+    @Test("what an older origin offered no more waits out the grace from when its log begins")
+    func grace() throws {
         try FileManager.default.copyItem(
-            at: Self.origins.appending(path: "plain"),
-            to: place.directory.appending(path: "site"))
+            at: Self.origins.appending(path: "plain"), to: place.url("site"))
         let left = "site/objects/00/\(String(repeating: "1", count: 62))"
         try place.write(["00/" + left.suffix(62): "a withdrawn version's"], to: "site/objects")
         for _ in 0..<2 {

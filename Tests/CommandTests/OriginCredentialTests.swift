@@ -32,8 +32,7 @@ import ProgramTestSupport
 
     private func protect(_ name: String, _ mode: Int) throws {
         try FileManager.default.setAttributes(
-            [.posixPermissions: mode],
-            ofItemAtPath: place.directory.appending(path: name).path(percentEncoded: false))
+            [.posixPermissions: mode], ofItemAtPath: place.url(name).path(percentEncoded: false))
     }
 
     private func path(_ name: String) -> String {
@@ -158,8 +157,7 @@ import ProgramTestSupport
                 }
             }
         }
-        let found = try place.shell("grep -rlF -e \(Self.secret) -e \(base64) kept")
-        expect(found.text, equals: "")
+        try expect(place.shell("grep -rlF -e \(Self.secret) -e \(base64) kept").text, equals: "")
         let asked = try other.requests()
         expect(asked.contains { $0.hasPrefix("/origin/objects/") })
         expect(!asked.contains { $0.contains("Authorization") }, "\(asked)")
@@ -195,8 +193,7 @@ import ProgramTestSupport
                 }
             }
         }
-        let found = try place.shell("grep -rlF -e \(Self.secret) -e \(base64) echoed")
-        expect(found.text, equals: "")
+        try expect(place.shell("grep -rlF -e \(Self.secret) -e \(base64) echoed").text, equals: "")
     }
 
     @Test func `who is not let in is told how to say who asks`() throws {

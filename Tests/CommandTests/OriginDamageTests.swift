@@ -13,9 +13,7 @@ import ProgramTestSupport
             try place.castree("publish", version, "site", "--no-sync", "--no-packs")
         }
         for (system, name) in [("codepush", "KEY"), ("chcp", "web")] {
-            try place.castree(
-                "origin", "enable", "site", system, "--base-url", "http://u.example.org",
-                "--deployment", "\(name)=stable", "--no-sync")
+            try place.enable(system, "\(name)=stable")
         }
     }
 
@@ -73,11 +71,10 @@ import ProgramTestSupport
         _ = try served.end()
     }
 
-    @Test
-    func
-        `a lost history is no answer that there is no update, also of a channel that was there before`()
-        throws
-    {
+    @Test(
+        "a lost history is no answer that there is no update, also of a channel that was there before"
+    )
+    func lostHistory() throws {
         try place.castree(
             "publish", "2", "site", "--channel", "beta", "--no-sync", "--no-packs")
         try place.castree(
@@ -144,9 +141,7 @@ import ProgramTestSupport
         "what describes an offered release is lost: no client is told that there is no update",
         arguments: ["facts", "manifests"], [true, false])
     func lostDocuments(_ kind: String, _ isAll: Bool) throws {
-        try place.castree(
-            "origin", "enable", "site", "hot-updater", "--base-url", "http://u.example.org",
-            "--deployment", "ios/production=stable", "--no-sync")
+        try place.enable("hot-updater", "ios/production=stable")
         let archive = try require(
             served(Self.check).body.split(separator: "\"").first { $0.hasSuffix(".zip") })
         let path = try require(archive.split(separator: "org").last).description

@@ -6,8 +6,7 @@ import ProgramTestSupport
 
     init() throws {
         place = Workplace()
-        try FileManager.default.createDirectory(
-            at: place.directory.appending(path: "bucket"), withIntermediateDirectories: true)
+        try place.makeDirectory("bucket")
     }
 
     private func publish(_ count: Int) throws {
@@ -15,9 +14,7 @@ import ProgramTestSupport
             try place.add("\(number)", ["index.html": "page \(number)", "same": "same"])
             try place.castree("publish", "\(number)", "bucket/app", "--no-sync", "--no-packs")
             guard number == 1 else { continue }
-            try place.done(
-                "origin", "enable", "bucket/app", "codepush", "--base-url", "http://u.example.org",
-                "--deployment", "KEY=stable", "--no-sync")
+            try place.enable("codepush", "KEY=stable", of: "bucket/app")
         }
     }
 
@@ -54,9 +51,8 @@ import ProgramTestSupport
         "/v0.1/public/codepush/update_check?deployment_key=KEY&app_version=1.0.0"
 
     /// The bucket stands still: no archive can be put together until it goes on.
-    @Test func `a check waits for no archive, and a client has eight of them made, all have 64`()
-        throws
-    {
+    @Test("a check waits for no archive, and a client has eight of them made, all have 64")
+    func bounds() throws {
         try publish(9)
         let web = try WebOrigin(place.directory)
         let served = try Served(
@@ -101,15 +97,13 @@ import ProgramTestSupport
         try expect(served.end().status, equals: 0)
     }
 
-    @Test func `an archive whose head alone was asked for is still compared before it is sent`()
-        throws
-    {
+    @Test("an archive whose head alone was asked for is still compared before it is sent")
+    func headOnly() throws {
         try publish(2)
         let served = try Served(origin: "bucket/app", place)
         let object = try require(
             FileManager.default.enumerator(
-                at: place.directory.appending(path: "bucket/app/objects"),
-                includingPropertiesForKeys: nil)?
+                at: place.url("bucket/app/objects"), includingPropertiesForKeys: nil)?
                 .compactMap { ($0 as? URL)?.path(percentEncoded: false) }
                 .first { (try? String(contentsOfFile: $0, encoding: .utf8)) == "same" })
         try Data("SAME".utf8).write(to: URL(filePath: object))

@@ -33,8 +33,7 @@ import ProgramTestSupport
         if isMissing {
             // With its bytes, or the tree would give them back.
             lost.append(try damage("js/app.js"))
-            try FileManager.default.removeItem(
-                at: place.directory.appending(path: place.object(lost[1])))
+            try place.remove(place.object(lost[1]))
         } else {
             lost.append(try damage("js/app.js"))
         }
@@ -183,9 +182,8 @@ import ProgramTestSupport
         }
     }
 
-    @Test func `what is left of an origin repairs, and patience is taken for a directory, too`()
-        throws
-    {
+    @Test("what is left of an origin repairs, and patience is taken for a directory, too")
+    func remains() throws {
         _ = try damage()
         for name in ["origin.json", "channels", "channels.json"] {
             try FileManager.default.removeItem(at: place.directory.appending(path: "site/\(name)"))

@@ -38,9 +38,7 @@ import ProgramTestSupport
                 "publish", step.0, "origin", "--channel", step.1, "--no-sync")
         }
         for (system, deployment) in Self.deployments {
-            try place.done(
-                "origin", "enable", "origin", system, "--base-url", "http://u.example.org",
-                "--deployment", deployment, "--no-sync")
+            try place.enable(system, deployment, of: "origin")
         }
     }
 

@@ -19,8 +19,7 @@ import ProgramTestSupport
         let address = try require(
             shown.split(separator: "\"").first { text in
                 text.utf8.count == 64
-                    && (try? place.contents(
-                        "origin/objects/\(text.prefix(2))/\(text.dropFirst(2))"))
+                    && (try? place.contents(place.object(text, in: "origin")))
                         == Release.first["index.html"]
             })
         return (String(address), "/objects/\(address.prefix(2))/\(address.dropFirst(2))")
@@ -121,9 +120,8 @@ import ProgramTestSupport
         try expect(served.end().errors.isEmpty)
     }
 
-    @Test func `requests that are malformed, too large or injected are refused or change nothing`()
-        throws
-    {
+    @Test("requests that are malformed, too large or injected are refused or change nothing")
+    func malformed() throws {
         let served = try serve()
         let (_, path) = try page()
         let large = String(repeating: "x", count: 65_537)
@@ -157,9 +155,8 @@ import ProgramTestSupport
         try expect(served.get(path).status, equals: 200)
     }
 
-    @Test func `an object that is damaged is not served, and is served again when it is mended`()
-        throws
-    {
+    @Test("an object that is damaged is not served, and is served again when it is mended")
+    func damagedObject() throws {
         let served = try serve()
         let (_, path) = try page()
         try place.damage("origin\(path)", with: "<h1>0ne</h1>")
@@ -220,9 +217,7 @@ import ProgramTestSupport
             text.text.hasPrefix("HTTP/1.1 200 OK\n") && text.text.hasSuffix("\n\n<h1>one</h1>\n"))
         // Who sends the file just now goes on with what it had.
         try place.write(["part": "before"], to: ".")
-        let (part, kept) = (
-            place.directory.appending(path: "part"), place.directory.appending(path: "kept")
-        )
+        let (part, kept) = (place.url("part"), place.url("kept"))
         try FileManager.default.linkItem(at: part, to: kept)
         let json = try place.castree(
             "origin", "answer", "origin", "GET", "https://u.example.org" + path, "--header",

@@ -35,19 +35,13 @@ import ProgramTestSupport
     @Test
     func `is made in his own directory below one that he may only pass through`() throws {
         let place = try prepared()
-        let homes = place.directory.appending(path: "homes")
-        let own = homes.appending(path: "own")
-        try FileManager.default.createDirectory(at: own, withIntermediateDirectories: true)
-        chown(own.path, 65534, 65534)
-        chmod(homes.path, 0o711)
-        for _ in 1...2 {
-            let made = try place.castree(as: Workplace.nobody, ["--store", own.path, "init"])
-            expect(made.status, equals: 0, "\(made)")
-        }
-        let source = place.directory.appending(path: "release-1").path
-        for words in [["add", source, "--version", "1"], ["fsck"]] {
-            let done = try place.castree(as: Workplace.nobody, ["--store", own.path] + words)
-            expect(done.status, equals: 0, "\(done)")
+        let own = place.path("homes/own")
+        try place.makeDirectory("homes/own")
+        chown(own, 65534, 65534)
+        chmod(place.path("homes"), 0o711)
+        let add = ["add", place.path("release-1"), "--version", "1"]
+        for words in [["init"], ["init"], add, ["fsck"]] {
+            try place.castree(as: Workplace.nobody, ["--store", own] + words).ended()
         }
     }
 
@@ -55,20 +49,17 @@ import ProgramTestSupport
     func `says what opens a manifest of his that is closed, and names its version`() throws {
         let place = try prepared()
         try place.done("publish", "1", "origin", "--no-packs")
-        let own = place.directory.appending(path: "own")
-        try FileManager.default.createDirectory(at: own, withIntermediateDirectories: true)
-        chown(own.path, 65534, 65534)
+        try place.makeDirectory("own")
+        chown(place.path("own"), 65534, 65534)
         func run(_ words: String...) throws -> Finished {
-            try place.castree(as: Workplace.nobody, ["--store", own.path] + words)
+            try place.castree(as: Workplace.nobody, ["--store", place.path("own")] + words)
         }
-        for words in [["init"], ["pull", "origin"]] {
-            let done = try place.castree(as: Workplace.nobody, ["--store", own.path] + words)
-            expect(done.status, equals: 0, "\(done)")
-        }
-        let manifest = own.appending(path: "manifests/1.json").path
+        try run("init").ended()
+        try run("pull", "origin").ended()
+        let manifest = place.path("own/manifests/1.json")
         for closes in [true, false] {
             // Its tree gone, too, it is all that keeps the objects.
-            if !closes { try FileManager.default.removeItem(at: own.appending(path: "versions/1")) }
+            if !closes { try place.remove("own/versions/1") }
             expect(chmod(manifest, 0), equals: 0)
             let shown = try run("show", "1")
             expect(shown.status == 1 && shown.errors.contains("castree fsck --repair"), "\(shown)")
@@ -76,8 +67,7 @@ import ProgramTestSupport
             let isSaid = pulled.status == 0 || pulled.errors.contains("castree fsck --repair")
             expect(isSaid, "\(pulled)")
             if chmod(manifest, 0) == 0 {
-                let found = try run("fsck", "--json")
-                expect(found.status, equals: 4, "\(found)")
+                let found = try run("fsck", "--json").ended(4)
                 let closed = try found.document(.checked).findings.first {
                     $0.path == "manifests/1.json"
                 }
@@ -117,9 +107,8 @@ import ProgramTestSupport
     }
 
     // A container without CAP_SETUID and CAP_DAC_OVERRIDE.
-    @Test func `is refused to root who may not act for others, by a sentence that names both`()
-        throws
-    {
+    @Test("is refused to root who may not act for others, by a sentence that names both")
+    func powerlessRoot() throws {
         let place = try prepared()
         try place.give(to: 5001)
         try expect(place.castree("versions").status, equals: 0)
@@ -140,9 +129,8 @@ import ProgramTestSupport
     }
 
     // A manifest that another user may have written, and the owner's group reads: a restore, a stray sudo.
-    @Test func `gets copies of its own of what another user has in it and its group may read`()
-        throws
-    {
+    @Test("gets copies of its own of what another user has in it and its group may read")
+    func ownCopies() throws {
         let place = try prepared()
         try place.give(to: 65534)
         let store = place.directory.path + "/.castree/"
@@ -201,13 +189,8 @@ import ProgramTestSupport
         let place = Workplace()
         try place.write(["index.html": "one"], to: "release")
         chmod(place.directory.path, 0o755)
-        try Running(
-            URL(filePath: "/bin/sh"),
-            [
-                "-c", "umask \(mask) && exec \"$0\" add release --version 1 --activate",
-                ProgramUnderTest.castree.url.path,
-            ], in: place.directory
-        ).finished().ended()
+        let castree = "'\(ProgramUnderTest.castree.url.path)'"
+        try place.shell("umask \(mask) && \(castree) add release --version 1 --activate").ended()
         // Who may look into the store follows the umask; what is in it does not.
         func mode(_ path: String) throws -> UInt32 { try place.fileStatus(path).st_mode & 0o777 }
         try expect(mode(".castree"), equals: 0o755 & ~(UInt32(mask, radix: 8) ?? 0))
@@ -219,9 +202,7 @@ import ProgramTestSupport
         ] as [(String, UInt32)] {
             try expect(mode(".castree/" + name), equals: right, "\(name)")
         }
-        for path in try FileManager.default.subpathsOfDirectory(
-            atPath: place.directory.appending(path: ".castree").path)
-        {
+        for path in try FileManager.default.subpathsOfDirectory(atPath: place.path(".castree")) {
             let status = try place.fileStatus(".castree/" + path)
             if status.st_mode & S_IFMT == S_IFLNK { continue }
             expect(status.st_mode & 0o022, equals: 0, "\(path)")

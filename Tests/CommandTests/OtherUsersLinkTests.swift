@@ -19,8 +19,7 @@ struct OtherUsersLinkTests {
             mkdir(place.directory.appending(path: name).path, mode)
         }
         try link(place, "theirs/closed", to: "../closed", by: Self.user)
-        try link(
-            place, "theirs/open", to: place.directory.appending(path: "open").path, by: Self.user)
+        try link(place, "theirs/open", to: place.path("open"), by: Self.user)
         try link(place, "theirs/store", to: "../.castree", by: Self.user)
         try link(place, "theirs/origin", to: "../origin", by: Self.user)
         chown(place.directory.appending(path: "theirs").path, Self.user, Self.user)
@@ -94,15 +93,13 @@ struct OtherUsersLinkTests {
         }
     }
 
-    @Test func `leads what a key has signed to no key of root's, by whichever file of the key`()
-        throws
-    {
+    @Test("leads what a key has signed to no key of root's, by whichever file of the key")
+    func keyLinks() throws {
         let place = try prepared()
         try place.done("key", "new", "closed/k")
         try link(place, "theirs/k", to: "../k", by: Self.user)
         try link(place, "theirs/again", to: "k", by: 0)
-        try link(
-            place, "theirs/k.pub", to: place.directory.appending(path: "k.pub").path, by: Self.user)
+        try link(place, "theirs/k.pub", to: place.path("k.pub"), by: Self.user)
         try link(place, "theirs/l", to: "closed/k", by: Self.user)
         for file in ["k", "again", "l", "closed/k"] {
             for words in [
@@ -136,9 +133,8 @@ struct OtherUsersLinkTests {
         }
     }
 
-    @Test func `leads where it says if it is root's own, or if what it leads to is its owner's`()
-        throws
-    {
+    @Test("leads where it says if it is root's own, or if what it leads to is its owner's")
+    func followed() throws {
         let place = try prepared()
         try link(place, "theirs/roots", to: "../open", by: 0)
         try link(place, "theirs/own", to: "place", by: Self.user)

@@ -28,98 +28,74 @@ import ProgramTestSupport
         init(_ place: Workplace) throws {
             self.place = place
             for name in ["lower", "above", "merged"] {
-                try FileManager.default.createDirectory(
-                    at: place.directory.appending(path: name), withIntermediateDirectories: true)
+                try place.makeDirectory(name)
             }
         }
 
         /// Runs commands of castree, one after the other, on one mount; the first that fails ends it.
         func run(_ commands: [String]) throws -> Finished {
-            try Running(
-                URL(filePath: "/usr/bin/unshare"),
-                ["-m", "--", "/bin/sh", "-c", script, ProgramUnderTest.castree.url.path] + commands,
-                in: place.directory
-            ).finished()
+            let castree = ProgramUnderTest.castree.url.path
+            return try place.run(
+                ["/usr/bin/unshare", "-m", "--", "/bin/sh", "-c", script, castree] + commands)
         }
     }
 
     /// A store with three versions, the last of them current, in the lower layer.
     private func prepared() throws -> Layers {
         let layers = try Layers(Workplace())
-        let lower = layers.place.directory.appending(path: "lower").path
         for (version, files) in [
             ("1", Release.first), ("2", Release.second), ("3", ["index.html": "<h1>three</h1>"]),
         ] {
             try layers.place.write(files, to: "lower/release-\(version)")
-            try Running(
-                URL(filePath: "/bin/sh"),
-                [
-                    "-c",
-                    "cd \"$1\" && exec \"$0\" add release-\(version) --version \(version) --activate",
-                    ProgramUnderTest.castree.url.path, lower,
-                ], in: layers.place.directory
-            ).finished().ended()
+            let add = "add release-\(version) --version \(version) --activate"
+            try layers.place.shell("cd lower && '\(ProgramUnderTest.castree.url.path)' \(add)")
+                .ended()
         }
         return layers
     }
 
-    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
-    func `retires and collects what is below`() throws {
+    @Test(.disabled(for: reason)) func `retires and collects what is below`() throws {
         let layers = try prepared()
-        let finished = try layers.run(["retire 1", "gc", "fsck", "versions --json"])
-        expect(finished.status, equals: 0, "\(finished)")
+        let finished = try layers.run(["retire 1", "gc", "fsck", "versions --json"]).ended()
         expect(!finished.text.contains(#""version":"1""#), "\(finished)")
         expect(finished.text.contains(#""version":"2""#), "\(finished)")
     }
 
-    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
-    func `is cleaned up by a policy`() throws {
+    @Test(.disabled(for: reason)) func `is cleaned up by a policy`() throws {
         let layers = try prepared()
-        let finished = try layers.run(["gc --keep 0", "fsck --deep", "versions --json"])
-        expect(finished.status, equals: 0, "\(finished)")
+        let finished = try layers.run(["gc --keep 0", "fsck --deep", "versions --json"]).ended()
         expect(finished.text.contains("Retired version 1"), "\(finished)")
         expect(finished.text.contains("Retired version 2"), "\(finished)")
     }
 
-    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
-    func `takes the ten main verbs`() throws {
+    @Test(.disabled(for: reason)) func `takes the ten main verbs`() throws {
         let layers = try prepared()
-        let finished = try layers.run([
+        try layers.run([
             "add release-1 --version 4", "activate 4", "checkout 4 out", "boot", "activate 3",
-            "retire 4",
-            "retire 2", "add release-2 --version 2", "publish 2 origin",
-            "pull origin --version 5 --keep",
-            "gc --keep 2", "fsck --deep", "du",
-        ])
-        expect(finished.status, equals: 0, "\(finished)")
+            "retire 4", "retire 2", "add release-2 --version 2", "publish 2 origin",
+            "pull origin --version 5 --keep", "gc --keep 2", "fsck --deep", "du",
+        ]).ended()
     }
 
-    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
-    func `is repaired where directories must go`() throws {
+    @Test(.disabled(for: reason)) func `is repaired where directories must go`() throws {
         let layers = try prepared()
-        let lower = layers.place.directory.appending(path: "lower/.castree")
+        let (place, lower) = (layers.place, "lower/.castree")
         // A tree of no version, and a directory in the place of an object that no version names.
-        let files = FileManager.default
-        try files.createDirectory(
-            at: lower.appending(path: "versions/stray/inner"), withIntermediateDirectories: true)
-        try Data("x".utf8).write(to: lower.appending(path: "versions/stray/inner/file"))
-        chmod(lower.appending(path: "versions/1/js").path, 0o755)
-        try files.removeItem(at: lower.appending(path: "versions/1/js/app.js"))
+        try place.write(["inner/file": "x"], to: "\(lower)/versions/stray")
+        chmod(place.path("\(lower)/versions/1/js"), 0o755)
+        try place.remove("\(lower)/versions/1/js/app.js")
         let address =
-            try layers.place.run(
-                .castree, ["--store", lower.path, "show", "3", "--json"]
-            ).document(.shown).entries[0].address.text
-        let object = lower.appending(path: "objects/\(address.prefix(2))/\(address.dropFirst(2))")
-        try files.removeItem(at: object)
-        try files.createDirectory(
-            at: object.appending(path: "a/b"), withIntermediateDirectories: true)
-        try Data("y".utf8).write(to: object.appending(path: "a/b/c"))
+            try place.run(.castree, ["--store", lower, "show", "3", "--json"])
+            .document(.shown).entries[0].address.text
+        let object = place.object(address, in: lower)
+        try place.remove(object)
+        try place.write(["a/b/c": "y"], to: object)
         let finished = try layers.run(["fsck --repair"])
         expect([1, 4].contains(finished.status), "\(finished)")
         expect(!finished.errors.contains("Invalid cross-device link"), "\(finished)")
     }
 
-    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
+    @Test(.disabled(for: reason))
     func `keeps what only a tree shows that cannot be renamed`() throws {
         let layers = try prepared()
         let lower = layers.place.directory.appending(path: "lower/.castree")
@@ -134,8 +110,7 @@ import ProgramTestSupport
             try files.removeItem(at: lower.appending(path: name))
         }
         for address in addresses {
-            let finished = try layers.run(["gc", "cat \(address)"])
-            expect(finished.status, equals: 0, "\(finished)")
+            try layers.run(["gc", "cat \(address)"]).ended()
         }
         let repaired = try layers.run(["fsck --repair"])
         expect(!repaired.errors.contains("cross-device"), "\(repaired)")

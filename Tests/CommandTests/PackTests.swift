@@ -102,20 +102,6 @@ import ProgramTestSupport
         try place.done("du", "1")
     }
 
-    @Test(arguments: [
-        ["--no-packs", "--packs-later"], ["--no-packs", "--level", "3"],
-        ["--no-packs", "--packs-from", "2"], ["--no-packs", "--pack-base", "1"],
-        ["--no-packs", "--keep-packs", "2"], ["--level", "0"], ["--level", "20"],
-        ["--keep-packs", "0"],
-        ["--packs-from", "61"],
-    ])
-    func `publish refuses what makes no sense of packs as a usage error`(
-        _ options: [String]
-    ) throws {
-        try place.ended(2, "publish", "1", "site", words: options)
-        expect(!place.exists("site"))
-    }
-
     @Test func `pack tells what is not offered by exit status 3`() throws {
         try expect(place.castree("pack", "1", "site").status, equals: 3)
         _ = try run("publish", "1", "site")

@@ -13,11 +13,10 @@ import ProgramTestSupport
         return try answer.document(.published)
     }
 
-    @Test
-    func
-        `a directory of other things becomes an origin only if that is meant, and no origin or store is added`()
-        throws
-    {
+    @Test(
+        "a directory of other things becomes an origin only if that is meant, and no origin or store is added"
+    )
+    func otherThings() throws {
         try place.write(["index.html": "mine"], to: "dist")
         for more in [[], ["--dry-run"], ["--no-packs"], ["--verify"]] {
             try place.ended(1, "publish", "1", "dist", "--no-sync", words: more, saying: "--force")
@@ -42,9 +41,8 @@ import ProgramTestSupport
         }
     }
 
-    @Test func `a publisher hears that an origin or a channel is new, in case it mistyped one`()
-        throws
-    {
+    @Test("a publisher hears that an origin or a channel is new, in case it mistyped one")
+    func newOrigins() throws {
         let first = try place.castree("publish", "1", "site", "--no-packs")
         expect(first.errors, equals: "castree: note: made a new origin at site\n")
         try expect(place.castree("publish", "2", "site", "--no-packs").errors.isEmpty)
@@ -108,7 +106,10 @@ import ProgramTestSupport
     @Test(arguments: [
         ["--rollout", "101"], ["--rollout", "-1"], ["--rollout", "0.55"], ["--rollout", "x"],
         ["--rollout", ""], ["--require", "compatibility"], ["--require", "=x"], ["--salt", "x"],
-        ["--channel", "Stable"], ["--channel", "../x"],
+        ["--channel", "Stable"], ["--channel", "../x"], ["--no-packs", "--packs-later"],
+        ["--no-packs", "--level", "3"], ["--no-packs", "--packs-from", "2"],
+        ["--no-packs", "--pack-base", "1"], ["--no-packs", "--keep-packs", "2"],
+        ["--level", "0"], ["--level", "20"], ["--keep-packs", "0"], ["--packs-from", "61"],
     ])
     func `publish refuses what makes no sense as a usage error`(_ options: [String]) throws {
         try place.ended(2, "publish", "1", "site", "--json", words: options)
@@ -157,9 +158,8 @@ import ProgramTestSupport
         expect(lines.count == 1 && answer.errors.contains("in 2 tries"), "\(answer)")
     }
 
-    @Test func `a whole origin is copied from one directory to another, and what has come since`()
-        throws
-    {
+    @Test("a whole origin is copied from one directory to another, and what has come since")
+    func wholeCopy() throws {
         func copy() throws -> JSON {
             try place.run(
                 .castree, ["publish", "--all-of", "site", "copy", "--no-sync", "--json"]
@@ -196,9 +196,8 @@ import ProgramTestSupport
         try expect(place.castree("withdraw", "1", "site", "--channel", "beta").status, equals: 3)
     }
 
-    @Test func `withdraw offers the release before, or sends devices back to the embedded one`()
-        throws
-    {
+    @Test("withdraw offers the release before, or sends devices back to the embedded one")
+    func withdrawn() throws {
         _ = try publish("1")
         let second = try publish("2")
         let answer = try place.done("withdraw", "2", "site", "--json")

@@ -119,9 +119,8 @@ import ProgramTestSupport
         try expect(place.device("pull", "site").status, equals: 0)
     }
 
-    @Test func `what was taken back no longer waits, even while what is offered is banned here`()
-        throws
-    {
+    @Test("what was taken back no longer waits, even while what is offered is banned here")
+    func takenBack() throws {
         try expect(place.device("pull", "site", "--activate").status, equals: 0)
         try start()
         try place.add("3", ["index.html": "three"])
@@ -133,6 +132,7 @@ import ProgramTestSupport
         // What another release has replaced is still there to be had.
         try place.publish("3")
         try expect(place.device("pull", "site").status, equals: 20)
+        try expect(place.device("status").text.contains("is not taken: it is banned"))
         try expect(place.deviceLifecycle().pending, equals: "2")
         try place.withdraw("2")
         try expect(place.device("pull", "site").status, equals: 20)

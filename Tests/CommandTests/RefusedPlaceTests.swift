@@ -12,8 +12,7 @@ import ProgramTestSupport
     func `is not checked out into a store or an origin`(_ target: String) throws {
         let place = try prepared()
         try FileManager.default.createSymbolicLink(
-            at: place.directory.appending(path: "link"),
-            withDestinationURL: place.directory.appending(path: ".castree/objects"))
+            at: place.url("link"), withDestinationURL: place.url(".castree/objects"))
         try place.done("publish", "1", "origin", "--no-packs")
         try place.ended(1, "checkout", "1", target, saying: "it is inside a")
         expect(!place.exists(target))
@@ -55,15 +54,12 @@ import ProgramTestSupport
             ["versions"], ["add", "release-1", "--version", "2"], ["gc"], [], ["fsck"],
         ]
         for words in commands {
-            let command = [ProgramUnderTest.castree.url.path] + words
-            let finished = try Running(
-                URL(filePath: "/usr/bin/unshare"),
-                ["-m", "--", "/bin/sh", "-c", "mount -t tmpfs none /proc && exec \"$0\" \"$@\""]
-                    + command,
-                in: place.directory
-            ).finished()
+            let script = "mount -t tmpfs none /proc && exec \"$0\" \"$@\""
             // Which command it is, nobody can know; of a check, 1 says that all is repaired.
-            expect(finished.status, equals: 8, "\(words): \(finished)")
+            let finished = try place.run(
+                ["/usr/bin/unshare", "-m", "--", "/bin/sh", "-c", script]
+                    + [ProgramUnderTest.castree.url.path] + words
+            ).ended(8, in: "\(words)")
             expect(
                 finished.errors,
                 equals: "castree: unable to read the command line: /proc is not mounted; mount it "

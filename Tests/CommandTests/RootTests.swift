@@ -22,6 +22,17 @@ struct RootTests {
         try place.castree(as: Self.owner, words)
     }
 
+    /// Makes a directory of the owner's.
+    private func makeOwned(_ name: String) throws {
+        try place.makeDirectory(name)
+        chown(place.path(name), Self.owner, Self.owner)
+    }
+
+    /// Writes a file of root's.
+    private func writeRoots(_ path: String) throws {
+        try Data("root's".utf8).write(to: URL(filePath: path))
+    }
+
     /// What in the store is not the owner's.
     private func strangers() throws -> [String] {
         let store = place.directory.appending(path: ".castree").path
@@ -47,7 +58,7 @@ struct RootTests {
         ] {
             try place.castree(as: Self.owner, words).ended()
         }
-        try expect(owner("fsck", "--deep").status, equals: 0)
+        try owner("fsck", "--deep").ended()
     }
 
     @Test func `checks out files of root's own, unless links are asked for`() throws {
@@ -63,28 +74,23 @@ struct RootTests {
     }
 
     @Test func `makes the index, the locks and lost directories again for the owner`() throws {
-        let store = place.directory.appending(path: ".castree")
-        let files = FileManager.default
-        for name in try files.contentsOfDirectory(atPath: store.path)
-        where ["index.sqlite", "stamp", "leases", "staging", "events.jsonl", "reserve"].contains(
-            name)
-        {
-            try files.removeItem(at: store.appending(path: name))
+        let lost = ["index.sqlite", "stamp", "leases", "staging", "events.jsonl", "reserve"]
+        for name in lost where place.exists(".castree/\(name)") {
+            try place.remove(".castree/\(name)")
         }
         try place.done("versions")
         try place.done("activate", "1")
         try expect(strangers(), equals: [])
-        try expect(owner("add", "release-2", "--version", "2").status, equals: 0)
+        try owner("add", "release-2", "--version", "2").ended()
     }
 
     @Test func `writes nothing behind a link in the owner's directory`() throws {
         let directory = place.directory.path
         let secret = "\(directory)/inner/secret"
         try place.castree("publish", "1", "origin", "--no-packs")
-        try FileManager.default.createDirectory(
-            atPath: "\(directory)/inner", withIntermediateDirectories: false)
+        try place.makeDirectory("inner")
         chmod("\(directory)/inner", 0o700)
-        try Data("root's".utf8).write(to: URL(filePath: secret))
+        try writeRoots(secret)
         for (path, target) in [("link", "inner/secret"), ("new", "inner/new")] {
             expect(symlink(target, "\(directory)/\(path)"), equals: 0)
         }
@@ -94,44 +100,39 @@ struct RootTests {
         ] {
             for target in ["link", "new"] {
                 try place.ended(1, words: words + [target])
-                try expect(
-                    Data(contentsOf: URL(filePath: secret)), equals: Data("root's".utf8), "\(words)"
-                )
+                try expect(place.contents("inner/secret"), equals: "root's", "\(words)")
             }
-            try expect(place.run(.castree, words + ["own"]).status, equals: 0, "\(words)")
+            try place.done(words: words + ["own"])
             try expect(place.fileStatus("own").st_uid, equals: Self.owner, "\(words)")
         }
-        try expect(
-            FileManager.default.contentsOfDirectory(atPath: "\(directory)/inner"),
-            equals: ["secret"])
+        try expect(place.names(in: "inner"), equals: ["secret"])
     }
 
     @Test func `changes nothing behind a link that the owner has made`() throws {
         let files = FileManager.default
-        let objects = place.directory.appending(path: ".castree/objects").path
-        let shards = try files.contentsOfDirectory(atPath: objects).sorted()
-        let secret = place.directory.appending(path: "secret").path
-        try files.createDirectory(atPath: secret, withIntermediateDirectories: true)
+        let objects = place.path(".castree/objects")
+        let shards = try place.names(in: ".castree/objects")
+        let secret = place.path("secret")
+        try place.makeDirectory("secret")
         // One shard leads to a directory of root's that has files of the same names, one object to a file of root's.
         for name in try files.contentsOfDirectory(atPath: "\(objects)/\(shards[0])") {
-            try Data("root's".utf8).write(to: URL(filePath: "\(secret)/\(name)"))
+            try writeRoots("\(secret)/\(name)")
         }
         try files.removeItem(atPath: "\(objects)/\(shards[0])")
         expect(symlink(secret, "\(objects)/\(shards[0])"), equals: 0)
-        try Data("root's".utf8).write(to: URL(filePath: "\(secret)/alone"))
+        try writeRoots("\(secret)/alone")
         let inner = try files.contentsOfDirectory(atPath: "\(objects)/\(shards[1])")[0]
         unlink("\(objects)/\(shards[1])/\(inner)")
         expect(symlink("\(secret)/alone", "\(objects)/\(shards[1])/\(inner)"), equals: 0)
-        let names = try files.contentsOfDirectory(atPath: secret).sorted()
+        let names = try place.names(in: "secret")
         for name in names { chmod("\(secret)/\(name)", 0o600) }
-        try expect(place.castree("fsck", "--deep", "--repair").status, equals: 1)
+        try place.ended(1, "fsck", "--deep", "--repair")
         for name in names {
             let status = try place.fileStatus("\(secret)/\(name)")
             expect(status.st_mode & 0o7777 == 0o600 && status.st_uid == 0, "\(name)")
-            try expect(
-                Data(contentsOf: URL(filePath: "\(secret)/\(name)")), equals: Data("root's".utf8))
+            try expect(place.contents("secret/\(name)"), equals: "root's")
         }
-        try expect(files.contentsOfDirectory(atPath: secret).sorted(), equals: names)
+        try expect(place.names(in: "secret"), equals: names)
         try place.done("fsck", "--deep")
         // The links, which this test has made, stand in quarantine.
         try expect(strangers().allSatisfy { $0.hasPrefix("quarantine/") })
@@ -141,13 +142,12 @@ struct RootTests {
         "publishes to an origin of the owner as the owner, through no link of the owner's",
         arguments: ["", "frames", "staging"])
     func published(_ linked: String) throws {
-        let origin = place.directory.appending(path: "origin").path
+        let origin = place.path("origin")
         let files = FileManager.default
-        try files.createDirectory(atPath: origin, withIntermediateDirectories: true)
-        chown(origin, Self.owner, Self.owner)
-        try expect(owner("publish", "1", "origin", "--no-packs").status, equals: 0)
-        let secret = place.directory.appending(path: "secret").path
-        try files.createDirectory(atPath: secret, withIntermediateDirectories: true)
+        try makeOwned("origin")
+        try owner("publish", "1", "origin", "--no-packs").ended()
+        let secret = place.path("secret")
+        try place.makeDirectory("secret")
         if !linked.isEmpty {
             let path = "\(origin)/.publish/\(linked)"
             try? files.removeItem(atPath: path)
@@ -156,38 +156,34 @@ struct RootTests {
         try place.done("add", "release-2", "--version", "2")
         _ = try place.castree("publish", "2", "origin")
         _ = try place.castree("prune", "origin")
-        try expect(files.contentsOfDirectory(atPath: secret), equals: [])
+        try expect(place.names(in: "secret"), equals: [])
         for path in try files.subpathsOfDirectory(atPath: origin) {
             let status = try place.fileStatus("\(origin)/\(path)")
             expect(status.st_uid == Self.owner || path.hasSuffix("/\(linked)"), "\(path)")
         }
         try place.done("add", "release-3", "--version", "3")
-        if linked.isEmpty {
-            try expect(owner("publish", "3", "origin").status, equals: 0)
-        }
+        if linked.isEmpty { try owner("publish", "3", "origin").ended() }
     }
 
     @Test(
         "gives back what of an origin is root's, after its owner's check has named it",
         arguments: ["log", "objects", "channels", "manifests", "packs", ".publish"])
     func givenBack(_ name: String) throws {
-        let origin = place.directory.appending(path: "origin").path
-        let files = FileManager.default
-        try files.createDirectory(atPath: origin, withIntermediateDirectories: true)
-        chown(origin, Self.owner, Self.owner)
+        let origin = place.path("origin")
+        try makeOwned("origin")
         for version in ["1", "2"] {
             if version == "2" { try place.done("add", "release-2", "--version", "2") }
-            try expect(owner("publish", version, "origin").status, equals: 0)
+            try owner("publish", version, "origin").ended()
         }
         // Its owner's link to a file of root's is left, whatever it is called.
-        let secret = place.directory.appending(path: "secret").path
-        try Data("root's".utf8).write(to: URL(filePath: secret))
+        let secret = place.path("secret")
+        try writeRoots(secret)
         chmod(secret, 0o600)
         expect(link(secret, "\(origin)/objects/linked"), equals: 0)
         let moved = "\(origin)/manifests/\(String(repeating: "0", count: 64)).json"
-        try Data("root's".utf8).write(to: URL(filePath: moved))
+        try writeRoots(moved)
         chmod(moved, 0o600)
-        let below = try files.subpathsOfDirectory(atPath: origin).filter {
+        let below = try FileManager.default.subpathsOfDirectory(atPath: origin).filter {
             $0 == name || $0.hasPrefix(name + "/")
         }.filter { $0 != "objects/linked" && !moved.hasSuffix("/" + $0) }
         for path in below.reversed() {
@@ -215,8 +211,8 @@ struct RootTests {
         }
         unlink("\(origin)/objects/linked")
         unlink(moved)
-        try expect(owner("fsck", "origin", "--deep").status, equals: 0)
-        try expect(owner("publish", "1", "origin", "--channel", "b").status, equals: 0)
+        try owner("fsck", "origin", "--deep").ended()
+        try owner("publish", "1", "origin", "--channel", "b").ended()
     }
 
     @Test func `reads what only root may read, wherever content comes from`() throws {
@@ -253,11 +249,7 @@ struct RootTests {
     func signed() throws {
         let directory = place.directory.path
         let files = FileManager.default
-        for name in ["keys", "origin"] {
-            try files.createDirectory(
-                atPath: "\(directory)/\(name)", withIntermediateDirectories: true)
-            chown("\(directory)/\(name)", Self.owner, Self.owner)
-        }
+        for name in ["keys", "origin"] { try makeOwned(name) }
         try place.done("key", "new", "keys/k")
         try place.done("add", "release-2", "--version", "2")
         let verbs = [
@@ -283,8 +275,7 @@ struct RootTests {
     }
 
     @Test func `keeps what it makes elsewhere, and what was root's before`() throws {
-        let kept = place.directory.appending(path: ".castree/mine").path
-        _ = FileManager.default.createFile(atPath: kept, contents: Data("x".utf8))
+        try writeRoots(place.path(".castree/mine"))
         try place.done("checkout", "1", "out", "--mode", "copy")
         try place.done("add", "release-2", "--version", "2")
         for path in ["out", "out/js", "out/js/app.js", "out/empty", ".castree/mine"] {

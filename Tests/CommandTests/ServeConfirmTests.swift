@@ -24,9 +24,8 @@ import ProgramTestSupport
         try expect(knownGood, equals: ["1"])
     }
 
-    @Test func `with a token another port of this machine confirms, connects and shows nothing`()
-        throws
-    {
+    @Test("with a token another port of this machine confirms, connects and shows nothing")
+    func otherPort() throws {
         let served = try Served(
             place,
             ["--confirm-within", "10m", "--token", "--proxy", "/api=http://127.0.0.1:1"])
@@ -54,8 +53,7 @@ import ProgramTestSupport
     }
 
     @Test func `what others may embed can be said, and without a token everybody may`() throws {
-        let open = try Served(place)
-        try expect(!open.get("/js/app.js").head.contains("Resource-Policy"))
+        try expect(!Served(place).get("/js/app.js").head.contains("Resource-Policy"))
         let served = try Served(
             place, ["--token", "--header", "cross-origin-resource-policy: same-site"])
         let query = try require(served.url.split(separator: "?").last)

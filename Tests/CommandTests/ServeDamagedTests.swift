@@ -9,9 +9,8 @@ import ProgramTestSupport
         try place.castree("activate", "1")
     }
 
-    @Test func `a server starts and serves a version whose objects are gone and whose tree stands`()
-        throws
-    {
+    @Test("a server starts and serves a version whose objects are gone and whose tree stands")
+    func lostObjects() throws {
         for path in ["index.html", "js/app.js"] {
             let object = place.object(try place.address(of: path, in: "1"))
             try FileManager.default.removeItem(at: place.directory.appending(path: object))
@@ -28,9 +27,8 @@ import ProgramTestSupport
 
     @Test func `a running server goes on when all objects are taken away`() throws {
         let served = try Served(place)
-        let objects = place.directory.appending(path: ".castree/objects")
-        for name in try FileManager.default.contentsOfDirectory(atPath: objects.path) {
-            try FileManager.default.removeItem(at: objects.appending(path: name))
+        for name in try place.names(in: ".castree/objects") {
+            try place.remove(".castree/objects/\(name)")
         }
         for (path, content) in Release.first {
             try expect(served.get("/" + path).body, equals: content)
@@ -38,9 +36,8 @@ import ProgramTestSupport
         try expect(served.end().errors.contains("fsck --repair"))
     }
 
-    @Test func `what stands in an object's place and in the tree is never served if it is wrong`()
-        throws
-    {
+    @Test("what stands in an object's place and in the tree is never served if it is wrong")
+    func wrongObject() throws {
         try place.damage(place.object(try place.address(of: "js/app.js", in: "1")), with: "evil()")
         let served = try Served(place)
         try expect(served.get("/js/app.js").status, equals: 500)
@@ -113,8 +110,7 @@ import ProgramTestSupport
             try place.write(["1.json": edited], to: ".castree/manifests")
         }
         if how.hasSuffix("index") {
-            try FileManager.default.removeItem(
-                at: place.directory.appending(path: ".castree/index.sqlite"))
+            try place.remove(".castree/index.sqlite")
         }
         let served = try Served(place)
         for (path, content) in Release.first {

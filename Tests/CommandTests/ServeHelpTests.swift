@@ -101,16 +101,4 @@ import ProgramTestSupport
         for (name, words) in helped { expect(documented[name], equals: words, "\(name)") }
         expect(Set(documented.keys), equals: Set(helped.keys))
     }
-
-    @Test(arguments: [
-        ["--port", "0"], ["--port", "65536"], ["--port", "8080", "--next-port"],
-        ["--port", "8080", "--app-id", "a"], ["--immutable", "assets/"], ["--header", "Date: now"],
-        ["--certificate", "cert.pem"], ["--key", "key.pem"],
-        ["--host", "kiosk.example", "--dashboard"], ["--confirm-within", "25h"],
-        ["--confirm-within", "1441m"], ["--strikes", "0"], ["--workers", "65"], ["--index", "a/b"],
-    ])
-    func `what both exclude is refused`(arguments: [String]) throws {
-        let place = try Workplace(adding: "1", Release.first, "--activate")
-        try place.ended(2, "serve", words: arguments)
-    }
 }

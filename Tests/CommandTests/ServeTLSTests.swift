@@ -21,9 +21,8 @@ import ProgramTestSupport
         try require(made.status == 0, "openssl is needed for this test")
     }
 
-    @Test func `the ready line has an https address, and one server reads another through it`()
-        throws
-    {
+    @Test("the ready line has an https address, and one server reads another through it")
+    func httpsAddress() throws {
         let secure = try Served(place, ["--certificate", "cert.pem", "--key", "cert.key"])
         let marker = "Serving version 1 at https://localhost:"
         expect(secure.ready.hasPrefix(marker))

@@ -143,16 +143,13 @@ import ProgramTestSupport
             saying: option + " takes")
     }
 
-    @Test
-    func
-        `a store that was moved away gets no other in its place, and is there again when it is back`()
-        throws
-    {
+    @Test(
+        "a store that was moved away gets no other in its place, and is there again when it is back"
+    )
+    func movedStore() throws {
         let origin = try place.origin()
         let kiosk = try kiosk(origin)
-        let (here, aside) = (
-            place.directory.appending(path: "device"), place.directory.appending(path: "aside")
-        )
+        let (here, aside) = (place.url("device"), place.url("aside"))
         try FileManager.default.moveItem(at: here, to: aside)
         let page = try kiosk.askingPage()
         let failed = try page.hear("update-failed")

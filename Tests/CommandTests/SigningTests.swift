@@ -36,9 +36,8 @@ import ProgramTestSupport
         // RFC 8785, for names and texts in ASCII and whole numbers.
         let canonical = try JSONSerialization.data(
             withJSONObject: pointer, options: [.sortedKeys, .withoutEscapingSlashes])
-        try (Data("castree-pointer 1\n".utf8) + canonical).write(
-            to: place.directory.appending(path: "signed"))
-        try signature.write(to: place.directory.appending(path: "signature"))
+        try (Data("castree-pointer 1\n".utf8) + canonical).write(to: place.url("signed"))
+        try signature.write(to: place.url("signature"))
         let said = try place.shell(
             "openssl pkeyutl -verify -rawin -pubin -inkey \(key) -in signed -sigfile signature")
         return said.status == 0 && said.text.contains("Verified Successfully")
@@ -62,9 +61,8 @@ import ProgramTestSupport
         expect(beside.status == 1 && !place.exists("release.key"))
     }
 
-    @Test func `a release is signed by the keys that the command line or the variable names`()
-        throws
-    {
+    @Test("a release is signed by the keys that the command line or the variable names")
+    func namedKeys() throws {
         let (one, two) = (try makeKey("one.key"), try makeKey("two.key"))
         try expect(signers(publish("1", "site", "--sign-key", "one.key")), equals: [one])
         try expect(isVerified(by: "one.key.pub") && !isVerified(by: "two.key.pub"))

@@ -10,9 +10,7 @@ import ProgramTestSupport
     init() throws {
         place = try Workplace(adding: "1", Release.first)
         try place.add("2", Release.second)
-        try place.castree("activate", "1")
-        let boot = try place.boot()
-        try place.castree("confirm", "1", "--token", boot.token.text)
+        try place.start("1")
         try place.castree("activate", "2", "--at-next-boot")
     }
 
@@ -99,9 +97,8 @@ import ProgramTestSupport
         try expect(trials().contains("\"strikes\":1"))
     }
 
-    @Test func `a browser that asks whether its copy is right starts a version with the same page`()
-        throws
-    {
+    @Test("a browser that asks whether its copy is right starts a version with the same page")
+    func revalidated() throws {
         var same = Release.second
         same["index.html"] = Release.first["index.html"]
         try place.add("3", same)
@@ -163,9 +160,8 @@ import ProgramTestSupport
         try expect(lifecycle().current == "2" && lifecycle().knownGood.first == "2")
     }
 
-    @Test func `serve goes on with what boot has started, and boot joins what serve watches`()
-        throws
-    {
+    @Test("serve goes on with what boot has started, and boot joins what serve watches")
+    func bootAndServe() throws {
         let boot = try place.boot()
         expect(boot.version, equals: "2")
         let served = try Served(place, patient)

@@ -18,9 +18,8 @@ import ProgramTestSupport
         expect(status.lastCheck.isNull && !status.availableBytes.isNull)
     }
 
-    @Test func `a page that a service worker keeps is said until a page of the version confirms`()
-        throws
-    {
+    @Test("a page that a service worker keeps is said until a page of the version confirms")
+    func keptPage() throws {
         try prepared()
         let served = try Served(place, ["--confirm-within", "10m"])
         let session = try served.beginSession()
@@ -74,8 +73,7 @@ import ProgramTestSupport
 
     @Test func `it tells what is current, what waits, and where a failure would lead`() throws {
         try prepared()
-        let boot = try place.boot()
-        try place.castree("confirm", "1", "--token", boot.token.text)
+        try place.start()
         try place.castree("activate", "2", "--at-next-boot")
         try place.castree("fsck")
         let status = try status()
@@ -116,11 +114,7 @@ import ProgramTestSupport
     @Test func `a server that was killed does nothing any more, though its pin is there`() throws {
         try prepared()
         _ = try Served(place).end(SIGKILL)
-        let leases = place.directory.appending(path: ".castree/leases").path
-        let pins = try FileManager.default.contentsOfDirectory(atPath: leases).filter {
-            $0.hasPrefix(".pin-")
-        }
-        expect(!pins.isEmpty)
+        try expect(place.names(in: ".castree/leases").contains { $0.hasPrefix(".pin-") })
         try expect(status().uses.isEmpty)
         let another = try Served(place)
         try expect(status().uses.count { $0.use == "shows" }, equals: 1)
@@ -129,8 +123,6 @@ import ProgramTestSupport
 
     @Test func `a small file that cannot be read is named, and a repair sets it aside`() throws {
         try prepared()
-        let store = place.directory.appending(path: ".castree")
-        let files = FileManager.default
         for (name, contents) in [
             ("server.json", ["{", "[]", #"{"ports":{"a":0}}"#, #"{"token":"x"}"#]),
             ("owed.json", ["", "{}", #"{"version":2}"#]),
@@ -139,12 +131,11 @@ import ProgramTestSupport
         ] {
             // A directory in its place is damage, too.
             for content in contents + [nil] {
-                let file = store.appending(path: name)
-                try? files.removeItem(at: file)
+                try? place.remove(".castree/\(name)")
                 if let content {
-                    try Data(content.utf8).write(to: file)
+                    try place.write([name: content], to: ".castree")
                 } else {
-                    try files.createDirectory(at: file, withIntermediateDirectories: false)
+                    try place.makeDirectory(".castree/\(name)")
                 }
                 let shown = "\(name): \(content ?? "a directory")"
                 // Not with two: the event of a check would make a log of it.
@@ -157,15 +148,14 @@ import ProgramTestSupport
             }
             try expect(status().well.isTrue && place.castree("fsck").status == 0, "\(name)")
             let word = name.prefix { $0 != "." }
-            let kept = try files.contentsOfDirectory(
-                atPath: store.appending(path: "quarantine").path
-            ).filter { $0.hasPrefix("\(word)-") }
-            expect(kept.count >= contents.count + 1, "\(name) \(kept)")
+            let kept = try place.names(in: ".castree/quarantine")
+            let count = kept.count { $0.hasPrefix("\(word)-") }
+            expect(count >= contents.count + 1, "\(name) \(kept)")
         }
         // What a power cut leaves is no damage.
         for (channels, events) in [("", "{\"at\":1"), ("{\"a", "\0\0\0\"}\n")] {
-            try Data(channels.utf8).write(to: store.appending(path: "channels.json"))
-            try Data(events.utf8).write(to: store.appending(path: "events.jsonl"))
+            try place.write(
+                ["channels.json": channels, "events.jsonl": events], to: ".castree")
             try expect(status().well.isTrue)
         }
     }
@@ -184,23 +174,18 @@ import ProgramTestSupport
         _ name: String, _ code: String, _ version: String?
     ) throws {
         try prepared()
-        let store = place.directory.appending(path: ".castree")
-        let lifecycle = store.appending(path: "lifecycle.json")
-        let files = FileManager.default
         switch name {
         case "lost content":
             try place.damage(place.object(try place.address(of: "index.html", in: "1")))
             try place.castree("fsck", "--repair")
-        case "lost tree": try files.removeItem(at: store.appending(path: "versions/1"))
-        case "lost manifest": try files.removeItem(at: store.appending(path: "manifests/2.json"))
-        case "lost link": try files.removeItem(at: store.appending(path: "current"))
+        case "lost tree": try place.remove(".castree/versions/1")
+        case "lost manifest": try place.remove(".castree/manifests/2.json")
+        case "lost link": try place.remove(".castree/current")
         case "edited lifecycle":
-            let text = try String(contentsOf: lifecycle, encoding: .utf8)
-            try Data(
-                text.replacingOccurrences(of: "\"embedded\":null", with: "\"embedded\":\"1\"").utf8
-            )
-            .write(to: lifecycle)
-        case "broken lifecycle": try Data("{".utf8).write(to: lifecycle)
+            let edited = try place.contents(".castree/lifecycle.json")
+                .replacing("\"embedded\":null", with: "\"embedded\":\"1\"")
+            try place.write(["lifecycle.json": edited], to: ".castree")
+        case "broken lifecycle": try place.write(["lifecycle.json": "{"], to: ".castree")
         case "failed check":
             try place.damage(place.object(try place.address(of: "js/app.js", in: "1")))
             try expect(place.castree("fsck").status, equals: 4)
@@ -226,9 +211,8 @@ import ProgramTestSupport
         expect(!lines.contains { $0.hasPrefix("well") })
     }
 
-    @Test func `a lifecycle that cannot be read makes nothing current, and hides no version`()
-        throws
-    {
+    @Test("a lifecycle that cannot be read makes nothing current, and hides no version")
+    func unreadableLifecycle() throws {
         try prepared()
         try place.write(["lifecycle.json": "{"], to: ".castree")
         let status = try place.ended(1, "status")
@@ -241,12 +225,10 @@ import ProgramTestSupport
         try expect(place.castree("status", "--json").text.contains(#""versions":2"#))
     }
 
-    @Test func `a banned newest version is a problem until it is retired or there is a newer one`()
-        throws
-    {
+    @Test("a banned newest version is a problem until it is retired or there is a newer one")
+    func bannedNewest() throws {
         try prepared()
-        let boot = try place.boot()
-        try place.castree("confirm", "1", "--token", boot.token.text)
+        try place.start()
         for remedy in ["retire", "add"] {
             try place.castree("activate", "2")
             try place.castree("rollback", "--reason", "white page")
@@ -295,8 +277,7 @@ import ProgramTestSupport
         try place.add("1", ["index.html": "1"], "--activate")
         for version in 2...20 { try place.add("\(version)", ["index.html": "\(version)"]) }
         for version in 2...20 {
-            try FileManager.default.removeItem(
-                at: place.directory.appending(path: ".castree/manifests/\(version).json"))
+            try place.remove(".castree/manifests/\(version).json")
         }
         try expect(status().problems.count, equals: 19)
         let lines = try place.castree("status").text.split(separator: "\n")

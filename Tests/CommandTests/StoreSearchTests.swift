@@ -13,8 +13,7 @@ import ProgramTestSupport
         _ arguments: [String], in directory: String, environment: [String: String] = [:]
     ) throws -> Finished {
         try Running(
-            .castree, arguments, in: place.directory.appending(path: directory),
-            environment: environment
+            .castree, arguments, in: place.url(directory), environment: environment
         ).finished()
     }
 
@@ -25,8 +24,7 @@ import ProgramTestSupport
         ["activate", "1"], ["du"],
     ])
     func `a command that needs a store finds the one above, and says so`(_ words: [String]) throws {
-        let found = try castree(words, in: "below/deep").ended()
-        expect(found.errors, equals: Self.said)
+        try expect(castree(words, in: "below/deep").ended().errors, equals: Self.said)
         for silent in ["--quiet", "--json"] {
             try expect(castree(words + [silent], in: "below/deep").errors.isEmpty)
         }
@@ -108,9 +106,7 @@ import ProgramTestSupport
         let below = place.directory.appending(path: "below")
         try files.createDirectory(
             at: below.appending(path: "deep/.castree"), withIntermediateDirectories: false)
-        try files.moveItem(
-            at: place.directory.appending(path: ".castree"),
-            to: place.directory.appending(path: "moved"))
+        try files.moveItem(at: place.url(".castree"), to: place.url("moved"))
         try files.createSymbolicLink(
             atPath: below.appending(path: ".castree").path, withDestinationPath: "../moved")
         let refused = try castree(["versions", "--json"], in: "below/deep").ended(3)
@@ -131,20 +127,16 @@ import ProgramTestSupport
         try expect(
             castree(["add", "er", "--version", "x", "--no-sync"], in: "below/deep").status,
             equals: 0)
-        expect(
-            chown(place.directory.appending(path: "below/deep/.castree").path, 65_534, 65_534),
-            equals: 0)
-        expect(chown(place.directory.appending(path: ".castree").path, 0, 0), equals: 0)
+        expect(chown(place.path("below/deep/.castree"), 65_534, 65_534), equals: 0)
+        expect(chown(place.path(".castree"), 0, 0), equals: 0)
         let found = try castree(["versions"], in: "below/deep/er")
         expect(found.text.contains("*") == false && found.errors.contains("../../../.castree"))
     }
 
     /// Whether a file system can be mounted that goes with its process.
     private static let canMount: Bool = {
-        let probe = try? Running(
-            URL(filePath: "/usr/bin/unshare"), ["--mount", "mount", "-t", "tmpfs", "none", "/mnt"],
-            in: URL(filePath: "/")
-        ).finished()
+        let probe = try? Workplace().run(
+            ["/usr/bin/unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"])
         return probe?.status == 0
     }()
 
@@ -153,9 +145,9 @@ import ProgramTestSupport
         let program = ProgramUnderTest.castree.url.path
         let script =
             "mount -t tmpfs none below && mkdir below/deep && cd below/deep && exec \(program) versions"
-        try Running(
-            URL(filePath: "/usr/bin/unshare"), ["--mount", "/bin/sh", "-c", script],
-            in: place.directory, environment: ["PATH": "/usr/bin:/bin:/usr/sbin:/sbin"]
-        ).finished().ended(3, saying: "no store at .castree; create one")
+        try place.run(
+            ["/usr/bin/unshare", "--mount", "/bin/sh", "-c", script],
+            environment: ["PATH": "/usr/bin:/bin:/usr/sbin:/sbin"]
+        ).ended(3, saying: "no store at .castree; create one")
     }
 }

@@ -27,8 +27,7 @@ import ProgramTestSupport
 
     /// OpenSSL's command line: what a publisher without castree may have.
     private static func openssl(_ arguments: [String], in place: Workplace) throws {
-        let done = try OtherProgram(
-            ["openssl"] + arguments, in: place.directory.appending(path: "keys").path)
+        let done = try OtherProgram(["openssl"] + arguments, in: place.path("keys"))
         try require(done.status == 0, "openssl \(arguments)")
     }
 
@@ -128,8 +127,7 @@ import ProgramTestSupport
         // Nobody has signed it yet.
         let web = try place.origin()
         try expect(device("trust", "add", "keys/a.pub", "--origin", web.url).status, equals: 0)
-        let unsigned = try device("pull", web.url, "--json").ended(22)
-        try expect(unsigned.error().code, equals: "untrusted")
+        try expect(device("pull", web.url, "--json").ended(22).error().code, equals: "untrusted")
         // No other try mends that, so it is said at once, and no longer than it is so.
         let status = try device("status", "--json").document(.status)
         expect(status.problems.map(\.code), equals: ["untrusted"], "\(status.problems)")

@@ -7,8 +7,7 @@ import ProgramTestSupport
 
     init() throws {
         place = Workplace()
-        try FileManager.default.createDirectory(
-            at: place.directory.appending(path: "bucket"), withIntermediateDirectories: true)
+        try place.makeDirectory("bucket")
         try place.add("1", Release.first)
         try place.add("2", Release.second)
         for words in [

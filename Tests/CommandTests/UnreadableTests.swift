@@ -16,8 +16,7 @@ struct UnreadableTests {
                 ["--store", "p", "add", source, "--version", version],
                 ["--store", "p", "publish", version, "o"], ["pull", "o", "--activate"],
             ] { try place.done(words: words) }
-            let token = try place.boot().token.text
-            try place.done("confirm", version, "--token", token)
+            try place.start()
         }
         try place.done("fsck")
         object = try place.object(place.address(of: "index.html", in: "2"))
@@ -57,18 +56,15 @@ struct UnreadableTests {
     func `no command makes something else of a version whose manifest cannot be read`(
         _ isIndexed: Bool
     ) throws {
-        let store = place.directory.appending(path: ".castree")
-        let manifest = store.appending(path: "manifests/2.json")
-        let before = try Data(contentsOf: manifest)
-        let bad = try environment(failing: ".castree/manifests/2.json")
+        let manifest = ".castree/manifests/2.json"
+        let before = try place.contents(manifest)
+        let bad = try environment(failing: manifest)
         for words in [
             ["add", "r1", "--version", "2"], ["pull", "o"], ["gc"], ["status"], ["versions"],
             ["serve"],
         ] {
-            if !isIndexed {
-                for name in ["index.sqlite", "stamp"] {
-                    try FileManager.default.removeItem(at: store.appending(path: name))
-                }
+            for name in isIndexed ? [] : ["index.sqlite", "stamp"] {
+                try place.remove(".castree/\(name)")
             }
             if words == ["serve"] {
                 let server = try Served(place, environment: bad)
@@ -79,7 +75,7 @@ struct UnreadableTests {
                 let isRefused = words[0] == "add" || words[0] == "gc" && !isIndexed
                 expect(!isRefused || finished.status == 1, "\(finished.testDescription)")
             }
-            try expect(Data(contentsOf: manifest) == before, "\(words)")
+            try expect(place.contents(manifest) == before, "\(words)")
         }
         try place.done("fsck")
         try expect(place.castree("cat", "2:index.html").text, equals: "page 2")
@@ -88,8 +84,7 @@ struct UnreadableTests {
     @Test func `a manifest that cannot be read gives way to that of the same content`() throws {
         let bad = try environment(failing: ".castree/manifests/2.json")
         try castree("add", "r2", "--version", "2", failing: bad).ended()
-        let quarantine = place.directory.appending(path: ".castree/quarantine").path
-        let kept = try FileManager.default.contentsOfDirectory(atPath: quarantine)
+        let kept = try place.names(in: ".castree/quarantine")
         expect(kept.contains { $0.hasPrefix("manifest-2") }, "\(kept)")
         try expect(castree("fsck", failing: bad).status, equals: 0)
     }

@@ -17,11 +17,9 @@ import ProgramTestSupport
             mount --bind . . && cd "$PWD" && mount -o remount,bind,ro . || exit 99
             exec "$0" "$@"
             """
-        return try Running(
-            URL(filePath: "/usr/bin/unshare"),
-            ["-m", "--", "/bin/sh", "-c", script, ProgramUnderTest.castree.url.path] + words,
-            in: place.directory
-        ).finished()
+        let castree = ProgramUnderTest.castree.url.path
+        return try place.run(
+            ["/usr/bin/unshare", "-m", "--", "/bin/sh", "-c", script, castree] + words)
     }
 
     private func prepared() throws -> Workplace {
@@ -46,7 +44,7 @@ import ProgramTestSupport
         ["prune", "origin", "--keep", "1", "--dry-run"],
     ]
 
-    @Test(.disabled(if: reason != nil, "\(reason ?? "")"), arguments: verbs)
+    @Test(.disabled(for: reason), arguments: verbs)
     func `works where nothing can be written`(_ words: [String]) throws {
         let place = try prepared()
         let usual = try place.run(.castree, words)
@@ -74,7 +72,7 @@ import ProgramTestSupport
 
     @Test(
         "says of a store that has become read-only that nothing can start or arrive, but not of one that nothing ever did",
-        .disabled(if: reason != nil, "\(reason ?? "")"),
+        .disabled(for: reason),
         arguments: [[], ["boot"], ["pull", "./origin"]])
     func becameReadOnly(_ use: [String]) throws {
         let place = try prepared()
@@ -84,23 +82,21 @@ import ProgramTestSupport
         expect(status.text.contains("\"readOnly\""), equals: !use.isEmpty, "\(status)")
     }
 
-    @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
+    @Test(.disabled(for: reason))
     func `says of a damaged index that it stays, and why once`() throws {
         let place = try prepared()
         let path = ".castree/index.sqlite"
         try place.damage(path, with: String(repeating: "damaged ", count: 512))
-        let file = place.directory.appending(path: path)
-        let before = try Data(contentsOf: file)
-        let found = try Self.readOnly(place, ["fsck"])
-        expect(found.status, equals: 4, "\(found)")
+        let before = try Data(contentsOf: place.url(path))
+        let found = try Self.readOnly(place, ["fsck"]).ended(4)
         expect(!found.text.contains("repaired)"), "\(found)")
         expect(found.text.contains("cannot be rebuilt here, and stays as it is"), "\(found)")
         let notes = found.errors.split(separator: "\n").filter {
             $0.contains("index cannot be used")
         }
         expect(notes.count, equals: 1, "\(found)")
-        try expect(Data(contentsOf: file), equals: before)
-        let repaired = try place.castree("fsck")
-        expect(repaired.status == 1 && repaired.text.contains("(repaired)"), "\(repaired)")
+        try expect(Data(contentsOf: place.url(path)), equals: before)
+        let repaired = try place.ended(1, "fsck")
+        expect(repaired.text.contains("(repaired)"), "\(repaired)")
     }
 }

@@ -99,9 +99,8 @@ import ProgramTestSupport
         expect(!types.text.contains("js"))
     }
 
-    @Test func `du --by version and --by object show the costliest first, as many as asked for`()
-        throws
-    {
+    @Test("du --by version and --by object show the costliest first, as many as asked for")
+    func costliest() throws {
         let versions = try place.castree("du", "--by", "version", "--top", "1").text
         expect(versions.contains("3 ") && versions.contains("2 versions left out"))
         let objects = try place.castree("du", "--by", "object", "--top", "1", "--json")
@@ -117,10 +116,8 @@ import ProgramTestSupport
         // No file may be larger than a block: as on a full disk.
         try expect(shell("ulimit -f 8; trap '' XFSZ; $CASTREE du --html usage.html").status != 0)
         try expect(place.contents("usage.html"), equals: old)
-        try expect(
-            FileManager.default.contentsOfDirectory(
-                atPath: place.directory.path
-            ).filter { $0.contains("usage.html") }, equals: ["usage.html"])
+        let names = try place.names(in: ".").filter { $0.contains("usage.html") }
+        expect(names, equals: ["usage.html"])
     }
 
     @Test(arguments: ["/dev/stdout", "fifo"])
@@ -134,9 +131,8 @@ import ProgramTestSupport
     }
 
     // As of standard output itself.
-    @Test func `du --html /dev/stdout is done if its reader goes, and fails if there is none`()
-        throws
-    {
+    @Test("du --html /dev/stdout is done if its reader goes, and fails if there is none")
+    func reader() throws {
         let read = try shell(
             "mkfifo gone; { read x <gone; $CASTREE du --html /dev/stdout; echo $? >&2; } | { exec <&-; echo >gone; }"
         )

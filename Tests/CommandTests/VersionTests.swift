@@ -110,7 +110,7 @@ import ProgramTestSupport
         ["show", "9"], ["diff", "1", "9"], ["diff", "9", "1"], ["missing", "9"],
         ["cat", "9:index.html"], ["checkout", "9", "target"], ["activate", "9"],
         ["activate", "9", "--at-next-boot"], ["retire", "9"], ["forgive", "9"], ["du", "9"],
-        ["show", "not a name"], ["missing", "../1"],
+        ["show", "not a name"], ["missing", "../1"], ["cat", "a b:x"],
     ])
     func `a version that is not there is status 3`(_ arguments: [String]) throws {
         let refused = try place.ended(3, words: arguments + ["--json"])

@@ -18,8 +18,7 @@ struct VolumeRootTests {
     }
 
     private func done(_ script: String) throws {
-        let finished = try shell(script)
-        expect(finished.status, equals: 0, "\(script): \(finished)")
+        try shell(script).ended(in: script)
     }
 
     private func owners() throws -> String {

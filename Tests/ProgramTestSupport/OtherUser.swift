@@ -5,6 +5,11 @@ extension Trait where Self == ConditionTrait {
     package static var needsOtherUser: Self {
         .enabled(if: Workplace.hasOtherUser, "needs root and setpriv(1), to be somebody else")
     }
+
+    /// For what cannot be tried here for a reason, if there is one.
+    package static func disabled(for reason: String?) -> Self {
+        .disabled(if: reason != nil, "\(reason ?? "")")
+    }
 }
 
 extension Workplace {
@@ -29,8 +34,19 @@ extension Workplace {
     }
 
     /// Runs a program here, by its path.
-    package func run(_ words: [String]) throws -> Finished {
-        try Running(URL(filePath: words[0]), Array(words.dropFirst()), in: directory).finished()
+    @discardableResult
+    package func run(_ words: [String], environment: [String: String] = [:]) throws -> Finished {
+        try Running(
+            URL(filePath: words[0]), Array(words.dropFirst()), in: directory,
+            environment: environment
+        ).finished()
+    }
+
+    /// Runs Python here.
+    package func python(_ words: [String], environment: [String: String] = [:]) throws -> Finished {
+        let path = ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"]
+        return try run(
+            ["/usr/bin/env", "python3"] + words, environment: path.merging(environment) { $1 })
     }
 
     /// Runs a script here in which `root`, `own` and `other` run castree on a store: the last two are users of one group.

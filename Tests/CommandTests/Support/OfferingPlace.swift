@@ -11,15 +11,26 @@ extension Workplace {
 
     /// Offers a version in `site`.
     func publish(_ arguments: String...) throws {
-        let answer = try run(
-            .castree, ["publish"] + arguments + ["site", "--no-sync", "--no-packs"])
-        expect(answer.status, equals: 0, "\(answer)")
+        try done(words: ["publish"] + arguments + ["site", "--no-sync", "--no-packs"])
+    }
+
+    /// Lets the clients of another system be told of a channel.
+    func enable(_ system: String, _ deployment: String, of origin: String = "site") throws {
+        try done(
+            "origin", "enable", origin, system, "--base-url", "http://u.example.org",
+            "--deployment", deployment, "--no-sync")
+    }
+
+    /// Starts what is to be started, perhaps after another version became current, and vouches for it.
+    func start(_ version: String? = nil) throws {
+        if let version { try done("activate", version) }
+        let boot = try boot()
+        try done("confirm", boot.version.text, "--token", boot.token.text)
     }
 
     /// Takes a version back.
     func withdraw(_ version: String) throws {
-        let answer = try castree("withdraw", version, "site", "--no-sync")
-        expect(answer.status, equals: 0, "\(answer)")
+        try done("withdraw", version, "site", "--no-sync")
     }
 
     /// Runs castree on the store of the device that is served from `site`.

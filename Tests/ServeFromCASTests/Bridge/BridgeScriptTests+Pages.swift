@@ -120,9 +120,8 @@ extension BridgeScriptTests {
         try expect(run(steps), equals: "1,2,3,4,5")
     }
 
-    @Test func `finds files of another version also where the browser's list is short or emptied`()
-        throws
-    {
+    @Test("finds files of another version also where the browser's list is short or emptied")
+    func shortList() throws {
         let steps = """
             see([{ name: 'http://localhost:1/app.js', \(Self.says("1")) }]);
             open(first);

@@ -57,10 +57,7 @@ struct PageMarkTests {
             let request = PinRequest(
                 load: load, path: Array("/late.js".utf8), referrer: Array("/".utf8),
                 cookie: cookie, connection: 1, hints: mark?.hints ?? 0)
-            switch ask(request) {
-            case .serve(let version, _, _): return version.description
-            case .doubt: return "doubt"
-            }
+            return ask(request).name
         }
     }
 
@@ -164,11 +161,9 @@ struct PageMarkTests {
         }
     }
 
-    @Test
-    func
-        `and an open page's version outlive a restart whose first request is for a worker's script`()
-        throws
-    {
+    @Test(
+        "and an open page's version outlive a restart whose first request is for a worker's script")
+    func workerFirst() throws {
         for isMarked in [true, false] {
             var browser = try browser()
             let mark = isMarked ? browser.go() : nil

@@ -29,9 +29,8 @@ struct PinKeptPageTests {
         _ session: String, _ server: inout PinServer, _ browser: PinBrowser, connection: UInt64,
         saying version: VersionName? = nil
     ) {
-        _ = server.get("/_castree/bridge", by: browser, from: nil, connection: connection)
-        let word = version.map { PageWord.version($0) }
-        server.table.hold(session: session, connection: connection, word: word, now: server.now)
+        server.connect(
+            session, by: browser, connection: connection, word: version.map { .version($0) })
     }
 
     @Test(
@@ -60,8 +59,7 @@ struct PinKeptPageTests {
         }
         if way.goodbye == .before { server.table.leave(session: "old1", now: server.now) }
         let word = PageWord.version(server.b)
-        _ = server.get("/_castree/bridge", by: browser, from: nil, connection: 200)
-        server.table.hold(session: "new", connection: 200, word: word, now: server.now)
+        server.connect("new", by: browser, connection: 200, word: word)
         if way.goodbye == .after { server.table.leave(session: "old1", now: server.now) }
 
         let table = server.table

@@ -16,16 +16,14 @@ struct PinOwnSessionTests {
             _ = server.go("/new", in: &browser, connection: 2)
             // What connects says no more than its cookie, and the newer page is loading.
             expect(
-                server.get("/_castree/bridge", by: browser, from: nil, connection: 9), equals: "B")
-            server.table.hold(
-                session: "old", connection: 9, word: hasWord ? .version(server.a) : nil,
-                now: server.now)
+                server.connect(
+                    "old", by: browser, connection: 9, word: hasWord ? .version(server.a) : nil),
+                equals: "B")
             expect(server.table.answered(session: "old"), equals: hasWord ? server.a : server.b)
             guard hasWord else { continue }
             expect(
-                server.get("/_castree/bridge", by: browser, from: nil, connection: 8), equals: "B")
-            server.table.hold(
-                session: "new", connection: 8, word: .version(server.b), now: server.now)
+                server.connect("new", by: browser, connection: 8, word: .version(server.b)),
+                equals: "B")
             expect(server.table.answered(session: "new"), equals: server.b)
             // Each holds its own.
             server.table.leave(session: "new", now: server.now)
@@ -47,9 +45,7 @@ struct PinOwnSessionTests {
             if hasWorker { try loadWorker(&server, browser) }
             server.current = server.b
             _ = server.go("/", in: &browser, isReload: !hasWorker)
-            _ = server.get("/_castree/bridge", by: browser, from: nil, connection: 9)
-            server.table.hold(
-                session: "s", connection: 9, word: .version(server.a), now: server.now)
+            server.connect("s", by: browser, connection: 9, word: .version(server.a))
             expect(server.table.answered(session: "s"), equals: server.b)
             expect(server.table.version(session: "s"), equals: server.a)
         }
@@ -82,10 +78,7 @@ struct PinOwnSessionTests {
         _ = server.go("/", in: &browser, connection: 1)
         try loadWorker(&server, browser)
         _ = server.get("/app.js", by: browser, from: "/", connection: 2)
-        expect(
-            server.get("/_castree/bridge", by: browser, from: "/worker.js", connection: 2),
-            equals: "A")
-        server.table.hold(session: "s", connection: 2, now: server.now)
+        expect(server.connect("s", by: browser, from: "/worker.js", connection: 2), equals: "A")
         expect(!server.table.knows(session: "s"))
         expect(server.table.browser(ofSession: "s"), equals: browser.cookie?.browser)
         expect(!server.table.isInDoubt(session: "s"), "there is one version only")
@@ -116,9 +109,7 @@ struct PinOwnSessionTests {
         server.current = server.b
         _ = server.go("/new", in: &browser, connection: 2)
         server.wait(10)
-        expect(
-            server.get("/_castree/bridge", by: browser, from: nil, connection: 9), equals: "doubt")
-        server.table.hold(session: "s", connection: 9, now: server.now)
+        expect(server.connect("s", by: browser, connection: 9), equals: "doubt")
         expect(server.table.isInDoubt(session: "s"))
         expect(server.table.answered(session: "s") == nil)
         expect(server.pinned, equals: ["A", "B"])
@@ -131,8 +122,7 @@ struct PinOwnSessionTests {
         var (server, browser) = try PinServer.withBrowser()
         _ = server.go("/", in: &browser, connection: 1)
         for session in ["first", "second"] {
-            _ = server.get("/_castree/bridge", by: browser, from: "/", connection: 1)
-            server.table.hold(session: session, connection: 1, now: server.now)
+            server.connect(session, by: browser, from: "/", connection: 1)
         }
         server.current = server.b
         _ = server.go("/new", in: &browser, connection: 2)
@@ -150,9 +140,7 @@ struct PinOwnSessionTests {
             server.current = server.b
             _ = server.go("/", in: &browser, connection: 1)
             browser.cookie = stranger.cookie
-            _ = server.get("/_castree/bridge", by: browser, from: nil, connection: 9)
-            server.table.hold(
-                session: "s", connection: 9, word: .version(server.b), now: server.now)
+            server.connect("s", by: browser, connection: 9, word: .version(server.b))
             // A page that was sent a moment ago may be hidden by a worker.
             expect(server.table.answered(session: "s"), equals: pause > 0 ? server.b : server.a)
         }

@@ -45,10 +45,8 @@ final class PinRestartTests {
         restart()
         let pages = [("old", UInt64(8), server.a), ("new", UInt64(9), server.b)]
         for (session, connection, version) in isOlderLast ? pages.reversed() : pages {
-            _ = server.get("/_castree/bridge", by: browser, from: nil, connection: connection)
-            server.table.hold(
-                session: session, connection: connection, word: PageWord.version(version),
-                now: server.now)
+            server.connect(
+                session, by: browser, connection: connection, word: PageWord.version(version))
         }
         // A worker's script, or what a page loads into a window that it writes itself.
         for referrer in [nil, "/"] {
@@ -162,10 +160,7 @@ final class PinRestartTests {
         _ = server.go("/", in: &browser, connection: 2)
         restart()
         for (session, connection) in [("old", UInt64(8)), ("new", 9)] {
-            expect(
-                server.get("/_castree/bridge", by: browser, from: nil, connection: connection),
-                equals: "doubt")
-            server.table.hold(session: session, connection: connection, now: server.now)
+            expect(server.connect(session, by: browser, connection: connection), equals: "doubt")
             server.table.hold(session: session, connection: connection, now: server.now)
         }
         _ = server.go("/", in: &browser, isReload: true, connection: 2)

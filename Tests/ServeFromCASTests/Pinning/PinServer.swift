@@ -64,6 +64,17 @@ struct PinServer {
         }
     }
 
+    /// A page begins a session of the bridge; what its request is taken for.
+    @discardableResult
+    mutating func connect(
+        _ session: String, by browser: PinBrowser, from referrer: String? = nil,
+        connection: UInt64, word: PageWord? = nil
+    ) -> String {
+        let found = get("/_castree/bridge", by: browser, from: referrer, connection: connection)
+        table.hold(session: session, connection: connection, word: word, now: now)
+        return found
+    }
+
     /// Goes somewhere in a tab; the version's name.
     mutating func go(
         _ path: String, in browser: inout PinBrowser, isReload: Bool = false,
@@ -85,6 +96,16 @@ struct PinServer {
 
     mutating func wait(_ seconds: Int) { now += .seconds(seconds) }
     var pinned: [String] { table.pinned(now: now).map(\.description) }
+}
+
+extension PinTable.Decision {
+    /// The version's name, or `doubt`.
+    var name: String {
+        switch self {
+        case .serve(let version, _, _): version.description
+        case .doubt: "doubt"
+        }
+    }
 }
 
 struct PinBrowser {

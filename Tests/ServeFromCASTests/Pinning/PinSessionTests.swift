@@ -9,8 +9,7 @@ struct PinSessionTests {
     func broken() throws {
         var (server, browser) = try PinServer.withBrowser()
         _ = server.go("/", in: &browser, connection: 1)
-        expect(server.get("/_castree/bridge", by: browser, from: nil, connection: 9), equals: "A")
-        server.table.hold(session: "s", connection: 9, now: server.now)
+        expect(server.connect("s", by: browser, connection: 9), equals: "A")
         server.current = server.b
         _ = server.go("/", in: &browser, connection: 2)
         server.table.close(connection: 9, now: server.now)
@@ -30,10 +29,7 @@ struct PinSessionTests {
         _ = server.go("/", in: &browser, connection: 1)
         _ = server.go("/frame.html", in: &browser, load: .frame, from: "/", connection: 1)
         for (session, connection) in [("page", UInt64(8)), ("frame", 9)] {
-            expect(
-                server.get("/_castree/bridge", by: browser, from: nil, connection: connection),
-                equals: "A")
-            server.table.hold(session: session, connection: connection, now: server.now)
+            expect(server.connect(session, by: browser, connection: connection), equals: "A")
         }
         server.current = server.b
         _ = server.go("/", in: &browser, connection: 1)
@@ -57,9 +53,7 @@ struct PinSessionTests {
                 }
                 for (number, name) in names.enumerated() {
                     let connection = UInt64(10 + number)
-                    _ = server.get(
-                        "/_castree/bridge", by: browser, from: nil, connection: connection)
-                    server.table.hold(session: name, connection: connection, now: server.now)
+                    server.connect(name, by: browser, connection: connection)
                 }
                 // The frames go on asking.
                 server.wait(30)

@@ -92,17 +92,6 @@ final class PinTableTests {
         expect(server.get("/poll", by: browser, from: "/", connection: 2), equals: "doubt")
     }
 
-    @Test func `take a reload for the end of the page it replaces`() throws {
-        expect(server.go("/", in: &browser), equals: "A")
-        server.wait(5)
-        server.current = server.b
-        expect(server.go("/", in: &browser, isReload: true), equals: "B")
-        server.wait(10)
-        expect(server.get("/late.js", by: browser, from: "/"), equals: "B")
-        // What the old page has under way still counts for a while.
-        expect(server.pinned, equals: ["A", "B"])
-    }
-
     @Test func `do not take a reload for the end of one of two pages at the same path`() throws {
         _ = server.go("/", in: &browser)
         _ = server.go("/", in: &browser)
@@ -114,8 +103,7 @@ final class PinTableTests {
 
     @Test func `know that a page is gone when its session of the bridge ends`() throws {
         _ = server.go("/", in: &browser, connection: 1)
-        expect(server.get("/_castree/bridge", by: browser, from: nil, connection: 9), equals: "A")
-        server.table.hold(session: "s", connection: 9, now: server.now)
+        expect(server.connect("s", by: browser, connection: 9), equals: "A")
         server.current = server.b
         _ = server.go("/", in: &browser, connection: 2)
         server.table.leave(session: "s", now: server.now)
@@ -151,14 +139,6 @@ final class PinTableTests {
         try expect(!agree("/gone.js"))
         try expect(!agree("/route", navigation))
         expect(PinTable.refusal(.get).head.status, equals: 409)
-    }
-
-    @Test func `outlive a restart of the server by the cookie`() throws {
-        _ = server.go("/", in: &browser)
-        server.current = server.b
-        server.table = PinTable()
-        expect(server.get("/late.js", by: browser, from: "/"), equals: "A")
-        expect(server.pinned, equals: ["A"])
     }
 
     @Test func `end after the last request or connection and the grace`() throws {

@@ -118,8 +118,7 @@ struct ProxyConnectionTests {
         var options = ProxyOptions()
         options.poolIdle = 1
         let server = try upstream.proxy(options)
-        let client = try server.client()
-        expect(client.status(get("/api")), equals: 200)
+        try expect(server.client().status(get("/api")), equals: 200)
         closed.wait()
     }
 
@@ -146,13 +145,11 @@ struct ProxyConnectionTests {
         for name in ["localhost", "a.localhost", "[::ffff:127.0.0.1]"] {
             let table = try ProxyTable([ProxyRoute("/api=http://\(name):\(upstream.port)")])
             let server = try TestServer.answering { _, head, _ in table.answer(head) }
-            let client = try server.client()
-            expect(client.status(get("/api")), equals: 200, "\(name)")
+            try expect(server.client().status(get("/api")), equals: 200, "\(name)")
         }
         let table = try ProxyTable([ProxyRoute("/api=http://nothing.invalid:1")])
         let server = try TestServer.answering { _, head, _ in table.answer(head) }
-        let client = try server.client()
-        expect(client.status(get("/api")), equals: 502)
+        try expect(server.client().status(get("/api")), equals: 502)
     }
 
     @Test func `to a silent upstream ends in a 504, and in a cut when the body stalls`() throws {
@@ -194,12 +191,7 @@ struct ProxyConnectionTests {
     }
 
     @Test func `serves requests that come all at once, in their order`() throws {
-        let upstream = try ScriptedUpstream { peer in
-            while let head = peer.head() {
-                let path = head.split(separator: " ")[1]
-                peer.send("HTTP/1.1 200 OK\r\nContent-Length: \(path.utf8.count)\r\n\r\n\(path)")
-            }
-        }
+        let upstream = try ScriptedUpstream.ofPaths()
         let client = try upstream.proxy().client()
         let paths = ["/api/1", "/api/22", "/text", "/api/333", "/api/4"]
         client.send(paths.map { get($0) }.joined())

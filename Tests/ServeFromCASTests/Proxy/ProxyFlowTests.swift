@@ -127,12 +127,7 @@ struct ProxyFlowTests {
     }
 
     @Test func `of a hundred clients at a time do not mix`() throws {
-        let upstream = try ScriptedUpstream { peer in
-            while let head = peer.head() {
-                let path = head.split(separator: " ")[1]
-                peer.send("HTTP/1.1 200 OK\r\nContent-Length: \(path.utf8.count)\r\n\r\n\(path)")
-            }
-        }
+        let upstream = try ScriptedUpstream.ofPaths()
         var options = ProxyOptions()
         options.poolSize = 100
         let server = try upstream.proxy(options)
@@ -194,6 +189,24 @@ struct ProxyFlowTests {
         client.send("POST /api HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc")
         expect(client.isAtEnd())
         done.wait()
+    }
+
+    @Test func `are cut when the client reads nothing`() throws {
+        let upstream = try TestServer()
+        let table = try ProxyTable(
+            [ProxyRoute("/huge=http://127.0.0.1:\(upstream.port)")], options: .patient)
+        let server = try TestServer({ $0.connection.progressWindow = 200 }) { path, head, _ in
+            path == "/huge" ? table.answer(head) : nil
+        }
+        let client = try server.client()
+        client.send(String(repeating: get("/huge"), count: 4))
+        // Others live through windows enough for the first to be cut.
+        for _ in 0..<4 {
+            let other = try server.client()
+            other.send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n")
+            _ = other.readAll()
+        }
+        expect(client.readAll().count < 4 * (8 << 20))
     }
 
     @Test func `come as they are made: an event is there before the next`() throws {

@@ -83,12 +83,7 @@ struct ProxyLogTests {
     }
 
     @Test func `has one line for each of several answers on one connection`() throws {
-        let upstream = try ScriptedUpstream { peer in
-            while let head = peer.head() {
-                let path = head.split(separator: " ")[1]
-                peer.send("HTTP/1.1 200 OK\r\nContent-Length: \(path.utf8.count)\r\n\r\n\(path)")
-            }
-        }
+        let upstream = try ScriptedUpstream.ofPaths()
         let server = try upstream.proxy()
         let client = try server.client()
         for number in 0..<3 {

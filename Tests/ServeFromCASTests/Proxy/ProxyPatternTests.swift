@@ -105,18 +105,19 @@ struct ProxyPatternTests {
             try ScriptedUpstream(
                 answering: "HTTP/1.1 200 OK\r\nContent-Length: \(name.utf8.count)\r\n\r\n\(name)")
         }
-        let (api, avatars, all) = (
-            try upstream("api"), try upstream("avatars"), try upstream("all")
-        )
+        let (api, avatars, all) = try (upstream("api"), upstream("avatars"), upstream("all"))
+        let below = try upstream("below")
         let table = try ProxyTable([
             ProxyRoute("/**=http://127.0.0.1:\(all.port)"),
             ProxyRoute("/api=http://127.0.0.1:\(api.port)"),
             ProxyRoute("/api/*/avatar=http://127.0.0.1:\(avatars.port)"),
+            ProxyRoute("/api/b=http://127.0.0.1:\(below.port)"),
         ])
         let server = try TestServer.answering { _, head, _ in table.answer(head) }
         let client = try server.client()
         for (path, body) in [
             ("/api/7/avatar", "avatars"), ("/api/7", "api"), ("/api", "api"), ("/apis", "all"),
+            ("/api/b", "below"), ("/api/b/c", "below"), ("/api/bc", "api"),
         ] {
             client.send(get(path))
             expect(client.response()?.body, equals: Array(body.utf8), "\(path)")
@@ -128,8 +129,12 @@ struct ProxyPatternTests {
     }
 
     @Test func `twice the same is refused, beside the prefix it begins with it is not`() throws {
-        #expect(throws: StoreError.self) {
-            try ProxyTable([ProxyRoute("/a/*=http://u"), ProxyRoute("/a/*/=http://v")])
+        for prefix in ["/a", "/a/*"] {
+            #expect(throws: StoreError.self) {
+                try ProxyTable([
+                    ProxyRoute(prefix + "=http://u"), ProxyRoute(prefix + "/=http://v"),
+                ])
+            }
         }
         _ = try ProxyTable([ProxyRoute("/a/*=http://127.0.0.1"), ProxyRoute("/a=http://127.0.0.1")])
     }

@@ -11,8 +11,7 @@ struct ProxyRequestTests {
         _ request: String, _ options: ProxyOptions = ProxyOptions()
     ) throws -> (lines: [String], port: UInt16) {
         let upstream = try ScriptedUpstream(answering: Self.empty)
-        let client = try upstream.proxy(options).client()
-        expect(client.status(request), equals: 204)
+        try expect(upstream.proxy(options).client().status(request), equals: 204)
         let head = try require(upstream.heads.all.first)
         return (head.split(separator: "\r\n").map(String.init), upstream.port)
     }

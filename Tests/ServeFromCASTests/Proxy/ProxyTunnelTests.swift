@@ -92,8 +92,7 @@ struct ProxyTunnelTests {
         ])
     func refused(_ fields: String, _ isPassedOn: Bool) throws {
         let upstream = try ScriptedUpstream(answering: Self.switching)
-        let client = try upstream.proxy().client()
-        expect(client.status(get("/api", fields)), equals: 502)
+        try expect(upstream.proxy().client().status(get("/api", fields)), equals: 502)
         let seen = try require(upstream.heads.all.first).lowercased()
         expect(seen.contains("upgrade"), equals: isPassedOn)
         expect(!seen.contains("http2-settings"))

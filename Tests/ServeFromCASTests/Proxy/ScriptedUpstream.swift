@@ -38,6 +38,16 @@ final class ScriptedUpstream: Sendable {
         }
     }
 
+    /// An upstream that answers each request with its path.
+    static func ofPaths() throws -> ScriptedUpstream {
+        try ScriptedUpstream { peer in
+            while let head = peer.head() {
+                let path = head.split(separator: " ")[1]
+                peer.send("HTTP/1.1 200 OK\r\nContent-Length: \(path.utf8.count)\r\n\r\n\(path)")
+            }
+        }
+    }
+
     /// A server that passes `/api` and what is below on to this upstream.
     func proxy(_ options: ProxyOptions = .patient, path: String = "") throws -> TestServer {
         let table = try ProxyTable(

@@ -113,20 +113,4 @@ struct AnyRequestTests {
         expect(result.count > 1)
         return result
     }
-
-    @Test func `joined from ranges is the whole file`() throws {
-        let sample = try Self.sample()
-        for step in 1...9 {
-            var body: [UInt8] = []
-            var first = 0
-            while true {
-                let answer = try sample.send(
-                    "GET", "/a.txt", [("Range", "bytes=\(first)-\(first + step - 1)")])
-                if answer.status == 416 { break }
-                body += answer.body
-                first += step
-            }
-            expect(String(decoding: body, as: UTF8.self), equals: Self.text)
-        }
-    }
 }

@@ -93,17 +93,6 @@ struct ConditionalRequestTests {
         }
     }
 
-    @Test func `after a rollback gets the older file, whatever date it has seen`() throws {
-        let older = try SampleSite(["app.js": "old"], createdAt: 784_111_777)
-        let answer = try older.send(
-            "GET", "/app.js",
-            [("If-Modified-Since", Self.after), ("If-None-Match", try SampleSite.tag("new"))])
-        expect(answer.status, equals: 200)
-        expect(answer.text, equals: "old")
-        let dateOnly = try older.send("GET", "/app.js", [("If-Modified-Since", Self.after)])
-        expect(dateOnly.text, equals: "old")
-    }
-
     /// Two versions may come within one second, with files of equal size.
     @Test(arguments: [0, 784_111_777])
     func `has no date to go by, whenever the version was made`(_ time: Int64) throws {

@@ -42,8 +42,7 @@ import Synchronization
             [("Service-Worker", "script"), ("Sec-Fetch-Mode", "same-origin")])
         try expect(ask(browser, list).text, equals: "list of 1")
         try store.versions.activateAtNextBoot("2")
-        let session = try browser.beginSession()
-        try browser.post("/_castree/bridge?session=\(session)&version=1", "3\nA 0")
+        let session = try browser.beginSession(saying: "1")
         let stale = "/_castree/stale-page?session=\(session)&version=1"
         try expect(browser.post(stale).status, equals: 204)
         return browser
@@ -61,9 +60,8 @@ import Synchronization
         try expect(browser.load("/app.js").text, equals: "run(1)")
     }
 
-    @Test func `is told that there is no list where the version has none: it goes by itself then`()
-        throws
-    {
+    @Test("is told that there is no list where the version has none: it goes by itself then")
+    func noList() throws {
         let store = try TemporaryStore()
         let app = try app(store)
         let browser = try kept(app, store)

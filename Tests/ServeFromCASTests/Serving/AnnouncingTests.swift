@@ -8,21 +8,12 @@ import StorageTestSupport
 struct AnnouncingTests {
     /// What a page has heard once all has come that was sent before now.
     private func heard(_ page: SocketPage, _ app: TestApp) throws -> [String] {
-        let (count, session) = (page.texts.count, page.bridge.session)
-        // Behind what is told by the thread that works on the store.
-        let told = Sink<Bool>()
-        expect(app.server.handler.storeWork.add { told.add(true) })
-        try app.wait(for: "the work on the store") { !told.all.isEmpty }
-        try app.server.bridge.send("that is all", to: session)
-        try page.run { $0.texts.count > count }
-        return page.payloads("version-ready")
+        try page.heard("version-ready", app)
     }
 
     /// Confirms on a connection of its own: the other is the page's WebSocket by now.
     private func confirm(_ browser: TestBrowser, _ app: TestApp) throws -> Int {
-        let other = try app.browser()
-        other.cookies = browser.cookies
-        return try other.confirm()
+        try app.tab(of: browser).confirm()
     }
 
     private let two = ["{\"version\":\"2\"}"]
@@ -93,8 +84,7 @@ struct AnnouncingTests {
         try store.versions.activateAtNextBoot("3")
         app.look(after: .zero)
         try expect(heard(page, app), equals: [])
-        let again = try app.browser()
-        again.cookies = browser.cookies
+        let again = try app.tab(of: browser)
         try expect(again.navigate().text.contains("two"))
         try expect(heard(try SocketPage(again), app), equals: [])
         try expect(confirm(again, app), equals: 204)
@@ -147,8 +137,7 @@ struct AnnouncingTests {
     }
 
     @Test func `comes once, and to pages of other versions only`() throws {
-        let store = try TemporaryStore.app(good: "1")
-        let app = try TestApp(watching: store)
+        let (store, app) = try TestApp.kiosk()
         let old = try app.visitor()
         let page = try SocketPage(old)
         try store.versions.activateAtNextBoot("2")

@@ -9,22 +9,6 @@ struct ConfirmingTests {
 
     init() throws { store = try TemporaryStore.app(good: "1") }
 
-    @Test("that is pending starts at the next navigation, and the start is on disk by then")
-    func starting() throws {
-        let app = try TestApp(watching: store)
-        let old = try app.browser()
-        try expect(old.navigate().text.contains("one"))
-        try store.reopened().activateAtNextBoot("2")
-        try expect(old.load("/app.js").text, equals: "run('one')")
-        try expect(store.reopened().lifecycle().current, equals: "1")
-        try expect(app.browser().navigate().text.contains("two"))
-        let lifecycle = try store.reopened().lifecycle()
-        expect(lifecycle.current, equals: "2")
-        expect(lifecycle.pending == nil)
-        expect(lifecycle.boot?.version, equals: "2")
-        expect(lifecycle.knownGood, equals: ["1"])
-    }
-
     @Test func `is known good once its page confirms, and is never left then`() throws {
         let app = try TestApp(watching: store)
         try store.versions.activateAtNextBoot("2")
@@ -73,24 +57,20 @@ struct ConfirmingTests {
         let oldPage = try SocketPage(old)
         try store.versions.activateAtNextBoot("2")
         // Another tab of the same browser.
-        let new = try app.browser()
-        new.cookies = old.cookies
+        let new = try app.tab(of: old)
         try expect(new.navigate("/help/").text.contains("two"))
         let newPage = try SocketPage(new)
         // As if both had loaded long ago, so that no request is taken for the newer one's.
         app.server.handler.pins.withLock { $0.limits.loading = .seconds(-1) }
         func confirm(_ page: SocketPage?) throws -> Int {
             // The page's socket is a connection of its own.
-            let browser = try app.browser()
-            browser.cookies = new.cookies
+            let browser = try app.tab(of: new)
             let session = try page.map { "?session=\(try require($0.bridge.session))" } ?? ""
             return try browser.post("/_castree/confirm\(session)").status
         }
         try expect(confirm(nil), equals: 403)
         // A session of no page that is known says no more than the request itself.
-        let stranger = try app.browser()
-        stranger.cookies = new.cookies
-        try expect(stranger.confirm(), equals: 409)
+        try expect(app.tab(of: new).confirm(), equals: 409)
         // The old page vouches for its own version only, which is known good.
         try expect(confirm(oldPage), equals: 204)
         try expect(store.reopened().lifecycle().knownGood, equals: ["1"])
@@ -117,29 +97,6 @@ struct ConfirmingTests {
         try expect(store.reopened().lifecycle().knownGood, equals: ["1"])
         try expect(browser.post("/_castree/confirm?session=" + session).status, equals: 204)
         try expect(store.reopened().lifecycle().knownGood, equals: ["2", "1"])
-    }
-
-    @Test func `that no page confirms in time is left, banned, and its pages are told`() throws {
-        let app = try TestApp(watching: store)
-        try store.versions.activateAtNextBoot("2")
-        let browser = try app.visitor()
-        let page = try SocketPage(browser)
-        app.look(after: .seconds(1500))
-        try expect(store.reopened().lifecycle().current, equals: "2")
-        app.look(after: .seconds(2001))
-        let lifecycle = try store.reopened().lifecycle()
-        expect(lifecycle.current, equals: "1")
-        // A first failure: it waits.
-        expect(lifecycle.bad.isEmpty && lifecycle.pending == "2")
-        expect(lifecycle.trials.map(\.strikes), equals: [1])
-        try page.run { !$0.payloads("rolled-back").isEmpty }
-        let told = try require(page.payloads("rolled-back").first)
-        expect(told.contains("\"version\":\"2\""))
-        expect(told.contains("within 2000 s"))
-        expect(app.notices.all.contains { $0.contains("version 2 was rolled back") })
-        let next = try app.browser()
-        try expect(next.navigate().text.contains("one"))
-        try expect(next.confirm(), equals: 204)
     }
 
     @Test
@@ -174,48 +131,6 @@ struct ConfirmingTests {
         try expect(store.reopened().lifecycle().current, equals: "1")
         try expect(store.reopened().lifecycle().bad.isEmpty)
         expect(app.notices.all.isEmpty)
-    }
-
-    @Test(
-        "goes on after a server that was stopped in order, and the third stop in a row is a failure"
-    )
-    func restart() async throws {
-        try store.versions.activateAtNextBoot("2")
-        for takenBack in 1...2 {
-            let app = try TestApp(watching: store)
-            try expect(app.browser().navigate().text.contains("two"))
-            await app.stop()
-            let lifecycle = try store.reopened().lifecycle()
-            expect(lifecycle.current == "2" && lifecycle.boot == nil)
-            expect(lifecycle.trials.map(\.takenBack), equals: [takenBack])
-            expect(lifecycle.trials.map(\.strikes), equals: [0])
-        }
-        let third = try TestApp(watching: store)
-        try expect(third.browser().navigate().text.contains("two"))
-        await third.stop()
-        let lifecycle = try store.reopened().lifecycle()
-        expect(lifecycle.current == "1" && lifecycle.pending == "2" && lifecycle.bad.isEmpty)
-        expect(lifecycle.trials.map(\.strikes), equals: [1])
-    }
-
-    @Test("is tried again by the next process's first page, and banned when that fails, too")
-    func strikes() async throws {
-        try store.versions.activateAtNextBoot("2")
-        let first = try TestApp(watching: store)
-        try expect(first.browser().navigate().text.contains("two"))
-        first.look(after: .seconds(2001))
-        // The reload that follows starts nothing, nor does any page after it.
-        for _ in 0..<3 { try expect(first.browser().navigate().text.contains("one")) }
-        try expect(store.reopened().lifecycle().pending, equals: "2")
-        await first.stop()
-        let second = try TestApp(watching: store)
-        try expect(second.browser().navigate().text.contains("two"))
-        second.look(after: .seconds(2001))
-        try expect(second.browser().navigate().text.contains("one"))
-        let lifecycle = try store.reopened().lifecycle()
-        expect(lifecycle.bad.map(\.version) == ["2"] && lifecycle.pending == nil)
-        expect(lifecycle.bad.first?.reason.contains("within 2000 s"), equals: true)
-        expect(lifecycle.trials.isEmpty)
     }
 
     @Test func `is tried again after six hours in the foreground`() throws {
@@ -257,31 +172,18 @@ struct ConfirmingTests {
         let lifecycle = try store.reopened().lifecycle()
         expect(lifecycle.current == "2" && lifecycle.boot == nil)
     }
-
-    @Test func `is announced to pages that listen, at once and to those that come later`() throws {
-        let app = try TestApp(watching: store)
-        let browser = try app.visitor()
-        let page = try SocketPage(browser)
-        // Else it may be told by its welcome, and once more.
-        try app.wait(for: "its welcome") { app.server.handler.newcomers.withLock { $0.isEmpty } }
-        try store.reopened().activateAtNextBoot("2")
-        app.look(after: .zero)
-        try page.run { !$0.payloads("version-ready").isEmpty }
-        expect(page.payloads("version-ready"), equals: ["{\"version\":\"2\"}"])
-        let later = try app.browser()
-        later.cookies = browser.cookies
-        let second = try SocketPage(later)
-        try second.run { !$0.payloads("version-ready").isEmpty }
-        expect(second.payloads("version-ready"), equals: ["{\"version\":\"2\"}"])
-    }
 }
 
 @Suite("The watch over a start")
 struct StartupWatchTests {
-    private func started(at now: Duration) throws -> (TemporaryStore, TestWatch) {
+    private func started(
+        at now: Duration = .zero, allowed: Duration = .seconds(20),
+        pace: Duration = .seconds(1_000_000), isInBackground: Bool = false
+    ) throws -> (TemporaryStore, TestWatch) {
         let store = try TemporaryStore.app(good: "1")
         try store.versions.activateAtNextBoot("2")
-        let watch = TestWatch(store.versions, allowed: .seconds(20))
+        let watch = TestWatch(store.versions, allowed: allowed, pace: pace)
+        if isInBackground { watch.setForeground(false, now: now) }
         try expect(watch.pageBegins(store.versions.lifecycle(), now: now)?.version, equals: "2")
         return (store, watch)
     }
@@ -295,7 +197,7 @@ struct StartupWatchTests {
     }
 
     @Test func `counts no time in the background`() throws {
-        let (store, watch) = try started(at: .zero)
+        let (store, watch) = try started()
         watch.setForeground(false, now: .seconds(5))
         watch.setForeground(false, now: .seconds(50))
         try expect(watch.look(now: .seconds(3600)) == nil)
@@ -306,21 +208,15 @@ struct StartupWatchTests {
     }
 
     @Test func `counts nothing at all for a page that was loaded in the background`() throws {
-        let store = try TemporaryStore.app(good: "1")
-        try store.versions.activateAtNextBoot("2")
-        let watch = TestWatch(store.versions, allowed: .seconds(20))
-        watch.setForeground(false, now: .zero)
-        _ = try watch.pageBegins(store.versions.lifecycle(), now: .seconds(1))
+        let (store, watch) = try started(isInBackground: true)
         try expect(watch.look(now: .seconds(3600)) == nil)
         watch.setForeground(true, now: .seconds(3600))
         try expect(watch.look(now: .seconds(3620))?.from, equals: "2")
+        try expect(store.versions.lifecycle().current, equals: "1")
     }
 
     @Test func `judges nothing when it looks late, and counts no more time than it looks`() throws {
-        let store = try TemporaryStore.app(good: "1")
-        try store.versions.activateAtNextBoot("2")
-        let watch = TestWatch(store.versions, allowed: .seconds(20), pace: .seconds(2))
-        try watch.pageBegins(store.versions.lifecycle(), now: .zero)
+        let (store, watch) = try started(pace: .seconds(2))
         for second in 1...19 { try expect(watch.look(now: .seconds(second)) == nil) }
         // Frozen for an hour: what came meanwhile is read before the next look.
         try expect(watch.look(now: .seconds(3619)) == nil)
@@ -330,7 +226,7 @@ struct StartupWatchTests {
     }
 
     @Test func `leaves alone what somebody else has settled meanwhile`() throws {
-        let (store, watch) = try started(at: .zero)
+        let (store, watch) = try started()
         let other = try store.reopened()
         try other.activate("1")
         try expect(watch.look(now: .seconds(60)) == nil)
@@ -341,11 +237,8 @@ struct StartupWatchTests {
         "says the time that was allowed as it was given",
         arguments: [(500, "500 ms"), (20_000, "20 s")])
     func words(_ milliseconds: Int64, _ words: String) throws {
-        let store = try TemporaryStore.app(good: "1")
-        try store.versions.activateAtNextBoot("2")
-        let watch = TestWatch(store.versions, allowed: .milliseconds(milliseconds))
-        _ = try watch.pageBegins(store.versions.lifecycle(), now: .zero)
-        let left = try require(try watch.look(now: .seconds(60)))
-        expect(left.reason.contains("within \(words)"))
+        let (store, watch) = try started(allowed: .milliseconds(milliseconds))
+        try expect(require(try watch.look(now: .seconds(60))).reason.contains("within \(words)"))
+        try expect(store.versions.lifecycle().current, equals: "1")
     }
 }

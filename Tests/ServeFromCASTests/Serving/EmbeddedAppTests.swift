@@ -26,8 +26,7 @@ struct EmbeddedAppTests {
         "gets the version that waits where the page around it is of the same site, and no other does",
         arguments: ways)
     func starts(_ way: Way) throws {
-        let store = try TemporaryStore.app(good: "1")
-        let app = try TestApp(watching: store)
+        let (store, app) = try TestApp.kiosk()
         let browser = try app.browser()
         var fields = [
             ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", way.destination),
@@ -54,8 +53,7 @@ struct EmbeddedAppTests {
             [("Referer", "http://localhost:1/")], [("Origin", "http://localhost:1")],
         ]
         for cause in causes {
-            let store = try TemporaryStore.app(good: "1")
-            let app = try TestApp(watching: store)
+            let (store, app) = try TestApp.kiosk()
             try store.versions.activateAtNextBoot("2")
             let fields = cause + [("Sec-Fetch-Mode", "navigate"), ("Accept", "text/html")]
             for round in 1...4 {
@@ -76,8 +74,7 @@ struct EmbeddedAppTests {
     }
 
     @Test func `gets it when it loads itself again, as version-ready tells it to`() throws {
-        let store = try TemporaryStore.app(good: "1")
-        let app = try TestApp(watching: store)
+        let (store, app) = try TestApp.kiosk()
         let browser = try app.browser()
         let frame = [
             ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "iframe"), ("Accept", "text/html"),

@@ -43,16 +43,13 @@ struct KeptPageTests {
         "makes nothing known good and nothing banned, and the start that it hid is none",
         arguments: words)
     func confirms(_ word: String) throws {
-        let store = try TemporaryStore.app(good: "1")
-        let app = try TestApp(watching: store)
+        let (store, app) = try TestApp.kiosk()
         for _ in 1...3 {
             try store.versions.activateAtNextBoot("2")
             let browser = try app.browser()
             try expect(browser.navigate().text.contains("two"))
-            let session = try browser.beginSession()
-            let confirm = "/_castree/confirm?session=\(session)&version=\(word)"
             // It vouches for its own version only, which is known good.
-            try expect(browser.post(confirm).status, equals: word == "1" ? 204 : 409)
+            try expect(browser.confirm(saying: word), equals: word == "1" ? 204 : 409)
             let lifecycle = try store.reopened().lifecycle()
             expect(lifecycle.current, equals: "1")
             expect(lifecycle.pending, equals: "2")
@@ -67,23 +64,19 @@ struct KeptPageTests {
         // The first that is shown is its first start.
         let shown = try app.browser()
         try expect(shown.navigate().text.contains("two"))
-        let session = try shown.beginSession()
-        let confirm = "/_castree/confirm?session=\(session)&version=2"
-        try expect(shown.post(confirm).status, equals: 204)
+        try expect(shown.confirm(saying: "2"), equals: 204)
         try expect(store.reopened().lifecycle().knownGood, equals: ["2", "1"])
     }
 
     @Test func `hides a start by saying so when it connects, before it confirms anything`() throws {
         for isPolling in [true, false] {
-            let store = try TemporaryStore.app(good: "1")
-            let app = try TestApp(watching: store)
+            let (store, app) = try TestApp.kiosk()
             try store.versions.activateAtNextBoot("2")
             let browser = try app.browser()
             try expect(browser.navigate().text.contains("two"))
             var page: SocketPage?
             if isPolling {
-                let session = try browser.beginSession()
-                try browser.post("/_castree/bridge?session=\(session)&version=1", "3\nA 0")
+                _ = try browser.beginSession(saying: "1")
             } else {
                 page = try SocketPage(browser, saying: "1")
             }
@@ -107,16 +100,14 @@ struct KeptPageTests {
         "is heard of however briefly: what its worker's script has started is struck only if a page of it was shown",
         arguments: Visit.allCases, [false, true])
     func brief(_ visit: Visit, isShown: Bool) throws {
-        let store = try TemporaryStore.app(good: "1")
-        let app = try TestApp(watching: store)
+        let (store, app) = try TestApp.kiosk()
         let browser = try app.visitor()
         func open(_ word: String) throws -> String {
-            let session = try browser.beginSession()
-            try browser.post("/_castree/bridge?session=\(session)&version=\(word)", "3\nA 0")
+            let session = try browser.beginSession(saying: word)
             return session
         }
         func close(_ session: String) throws {
-            try browser.post("/_castree/bridge?session=\(session)", "1\nC")
+            try browser.leave(session)
         }
         try store.versions.activateAtNextBoot("2")
         let old = try open("1")
@@ -165,16 +156,12 @@ struct KeptPageTests {
     }
 
     @Test func `hides nothing that another tab shows`() throws {
-        let store = try TemporaryStore.app(good: "1")
-        let app = try TestApp(watching: store)
+        let (store, app) = try TestApp.kiosk()
         try store.versions.activateAtNextBoot("2")
         let shown = try app.browser()
         try expect(shown.navigate().text.contains("two"))
         let page = try SocketPage(shown, saying: "2")
-        let kept = try app.visitor()
-        let session = try kept.beginSession()
-        let confirm = "/_castree/confirm?session=\(session)&version=1"
-        try expect(kept.post(confirm).status, equals: 204)
+        try expect(app.visitor().confirm(saying: "1"), equals: 204)
         let lifecycle = try store.reopened().lifecycle()
         expect(lifecycle.current, equals: "2")
         expect(lifecycle.unconfirmed?.version, equals: "2")
@@ -183,15 +170,12 @@ struct KeptPageTests {
     }
 
     @Test func `proves no more than its requests do, whatever it says`() throws {
-        let store = try TemporaryStore.app(good: "1")
-        let app = try TestApp(watching: store)
+        let (store, app) = try TestApp.kiosk()
         let old = try app.browser()
         try expect(old.navigate().text.contains("one"))
         try store.versions.activateAtNextBoot("2")
         try expect(app.browser().navigate().text.contains("two"))
-        let session = try old.beginSession()
-        let confirm = "/_castree/confirm?session=\(session)&version=2"
-        try expect(old.post(confirm).status, equals: 409)
+        try expect(old.confirm(saying: "2"), equals: 409)
         let lifecycle = try store.reopened().lifecycle()
         expect(lifecycle.knownGood, equals: ["1"])
         expect(lifecycle.unconfirmed?.version, equals: "2")
@@ -205,9 +189,7 @@ struct KeptPageTests {
         try store.versions.activate("2")
         let app = try TestApp(watching: store)
         let browser = try app.visitor()
-        let session = try browser.beginSession()
-        let confirm = "/_castree/confirm?session=\(session)&version="
-        try expect(browser.post(confirm).status, equals: 409)
+        try expect(browser.confirm(saying: ""), equals: 409)
         var lifecycle = try store.reopened().lifecycle()
         expect(lifecycle.current, equals: "2")
         expect(lifecycle.trials, equals: [])

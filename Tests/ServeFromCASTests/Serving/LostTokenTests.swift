@@ -36,9 +36,8 @@ struct LostTokenTests {
                 expect(answer.value("Cache-Control"), equals: "no-store")
             }
         }
-        let frame = [("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "iframe")]
         for (method, fields) in [
-            ("GET", frame), ("GET", scriptLoad), ("POST", navigation), ("HEAD", navigation),
+            ("GET", frameLoad), ("GET", scriptLoad), ("POST", navigation), ("HEAD", navigation),
         ] {
             let answer = try app.browser().ask(
                 method, "/", fields + [("Sec-Fetch-Site", "same-origin")])

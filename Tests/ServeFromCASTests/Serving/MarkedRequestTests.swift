@@ -5,17 +5,6 @@ import StorageTestSupport
 // docs/serving.md, "No mixed page": the hints that a request lacks name the version of its page.
 @Suite("What lacks some of its browser's hints")
 struct MarkedRequestTests {
-    private static let hints = [
-        ("Sec-CH-UA", "\"x\""), ("Sec-CH-UA-Mobile", "?0"), ("Sec-CH-UA-Platform", "\"y\""),
-    ]
-
-    /// The hints that a page's policy leaves.
-    private func marks(of page: TestResponse) -> [(String, String)] {
-        let policy = page.value("Permissions-Policy") ?? ""
-        return zip(Self.hints, ["ch-ua=*", "ch-ua-mobile=*", "ch-ua-platform=*"])
-            .filter { policy.contains($0.1) }.map(\.0)
-    }
-
     /// What a service worker sends on with `fetch(event.request)`: a navigation without its destination.
     private static let sentOn = [
         ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "empty"), ("Accept", "text/html"),
@@ -28,10 +17,9 @@ struct MarkedRequestTests {
     func frames() throws {
         for isPending in [true, false] {
             for target in ["/", "/help/"] {
-                let store = try TemporaryStore.app(good: "1")
-                let app = try TestApp(watching: store)
+                let (store, app) = try TestApp.kiosk()
                 let browser = try app.browser()
-                let page = try browser.ask("GET", "/", navigation + Self.hints)
+                let page = try browser.ask("GET", "/", navigation + Hints.all)
                 let referrer = [("Referer", browser.origin + "/")]
                 if isPending {
                     try store.versions.activateAtNextBoot("2")
@@ -41,19 +29,19 @@ struct MarkedRequestTests {
                 app.look(after: .zero)
                 for _ in 1...2 {
                     let frame = try browser.ask(
-                        "GET", target, Self.sentOn + marks(of: page) + referrer)
+                        "GET", target, Self.sentOn + Hints.left(by: page) + referrer)
                     expect(frame.text.contains("one"), "\(target)")
                     expect(frame.value("Permissions-Policy") == page.value("Permissions-Policy"))
                 }
                 try expect(store.reopened().lifecycle().trials, equals: [])
                 // A tab's navigation has all hints.
-                let tab = try browser.ask("GET", target, Self.sentOn + Self.hints + referrer)
+                let tab = try browser.ask("GET", target, Self.sentOn + Hints.all + referrer)
                 expect(tab.text.contains("two"), "\(target)")
                 // Nor is it a frame's in a browser that has no more hints by nature.
                 let other = try app.browser()
                 for _ in 1...2 {
                     let plain = try other.ask(
-                        "GET", target, Self.sentOn + Self.hints.prefix(1) + referrer)
+                        "GET", target, Self.sentOn + Hints.all.prefix(1) + referrer)
                     expect(plain.text.contains("two"))
                 }
             }
@@ -69,10 +57,8 @@ struct MarkedRequestTests {
             if count == 1 { try store.versions.retire("2") }
             var app = try TestApp(store)
             var browser = try app.browser()
-            let marks = try marks(of: browser.ask("GET", "/", navigation + Self.hints))
+            let marks = try Hints.left(by: browser.ask("GET", "/", navigation + Hints.all))
             expect((1...2).contains(marks.count))
-            let frame = [("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "iframe")]
-            let fetch = [("Sec-Fetch-Mode", "cors"), ("Sec-Fetch-Dest", "empty")]
             func ask(_ target: String, _ fields: [(String, String)]) throws -> TestResponse {
                 browser.cookies = [:]
                 return try browser.ask(
@@ -81,7 +67,7 @@ struct MarkedRequestTests {
                         ("Referer", browser.origin + "/"), ("Sec-Fetch-Site", "same-origin"),
                     ])
             }
-            for fields in [scriptLoad, fetch] {
+            for fields in [scriptLoad, fetchLoad] {
                 try expect(ask("/app.js", fields).text.contains("one"))
             }
             // Nobody knows of that page after a restart, nor beside one that begins then.
@@ -91,8 +77,8 @@ struct MarkedRequestTests {
             app = try TestApp.again { try TestApp(store) { $0.port = .exactly(port) } }
             browser = try app.browser()
             for hasOther in [false, true] {
-                if hasOther { try app.browser().ask("GET", "/", navigation + Self.hints) }
-                for fields in [scriptLoad, fetch, frame] {
+                if hasOther { try app.browser().ask("GET", "/", navigation + Hints.all) }
+                for fields in [scriptLoad, fetchLoad, frameLoad] {
                     let path = fields[1].1 == "iframe" ? "/help/" : "/app.js"
                     let answer = try ask(path, fields)
                     expect(answer.status == (count == 1 ? 200 : 409) || answer.text.contains("one"))

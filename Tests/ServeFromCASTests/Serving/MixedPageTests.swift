@@ -20,8 +20,7 @@ struct MixedPageTests {
     )
     func judges() throws {
         for page in Self.pages {
-            let store = try TemporaryStore.app(good: "1")
-            let app = try TestApp(watching: store)
+            let (store, app) = try TestApp.kiosk()
             try store.versions.activateAtNextBoot("2")
             let browser = try app.browser()
             try expect(browser.navigate().text.contains("two"))
@@ -37,9 +36,7 @@ struct MixedPageTests {
             expect(lifecycle.bad, equals: [])
             // The next page starts it again, and is whole.
             try expect(browser.navigate().text.contains("two"))
-            let next = try browser.beginSession()
-            let confirm = "/_castree/confirm?session=\(next)&version=2"
-            try expect(browser.post(confirm).status, equals: 204)
+            try expect(browser.confirm(saying: "2"), equals: 204)
             try expect(store.reopened().lifecycle().knownGood, equals: ["2", "1"])
         }
     }
@@ -53,14 +50,12 @@ struct MixedPageTests {
             ("", "the browser's cache showed files of version 1", false),
             ("&again=1", "the browser's cache showed files of version 1", true),
         ] {
-            let store = try TemporaryStore.app(good: "1")
-            let app = try TestApp(watching: store)
+            let (store, app) = try TestApp.kiosk()
             try store.versions.activateAtNextBoot("2")
             let browser = try app.browser()
             try browser.navigate()
             let page = try SocketPage(browser, saying: "2", loadedFrom: "/")
-            let script = try app.browser()
-            script.cookies = browser.cookies
+            let script = try app.tab(of: browser)
             let query = "?session=\(try require(page.bridge.session))&version=2\(how)"
             try expect(script.post("/_castree/mixed" + query, "1 /app.js\n").status, equals: 409)
             try page.run { !$0.payloads("rolled-back").isEmpty }
@@ -79,8 +74,7 @@ struct MixedPageTests {
 
     @Test("takes nothing back that another tab shows whole, and is told to load again all the same")
     func otherTab() throws {
-        let store = try TemporaryStore.app(good: "1")
-        let app = try TestApp(watching: store)
+        let (store, app) = try TestApp.kiosk()
         try store.versions.activateAtNextBoot("2")
         let shown = try app.browser()
         try expect(shown.navigate().text.contains("two"))

@@ -60,14 +60,6 @@ struct PortTests {
         try expect(self.memory(store).port(for: .exactly(1)) == nil)
     }
 
-    @Test func `that another program has is an error that names it`() throws {
-        let store = try TemporaryStore.app()
-        let first = try TestApp(store)
-        expectRefusal(.portInUse, saying: "\(first.port)") {
-            try TestApp(store) { $0.port = .exactly(first.port) }
-        }
-    }
-
     @Test("gives way to the next one if that is allowed, and is not forgotten over it")
     func lent() async throws {
         let store = try TemporaryStore.app()

@@ -22,13 +22,7 @@ struct OutlivedServerTests {
 
     /// What a page has heard of its own version once all has come that was sent before now.
     private func heard(_ page: SocketPage, _ app: TestApp) throws -> [String] {
-        let (count, session) = (page.texts.count, page.bridge.session)
-        let told = Sink<Bool>()
-        expect(app.server.handler.storeWork.add { told.add(true) })
-        try app.wait(for: "the work on the store") { !told.all.isEmpty }
-        try app.server.bridge.send("that is all", to: session)
-        try page.run { $0.texts.count > count }
-        return page.payloads("rolled-back").filter { $0.contains("\"own\":true") }
+        try page.heard("rolled-back", app).filter { $0.contains("\"own\":true") }
     }
 
     private func outlive(_ start: Start) throws -> (TemporaryStore, TestWatch?) {

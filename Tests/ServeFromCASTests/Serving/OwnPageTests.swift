@@ -7,9 +7,8 @@ struct OwnPageTests {
     @Test(arguments: ["/_castree/bridge", "/_castree/confirm", "/_castree/status", "/"])
     func `so nothing else begins one, whatever it says that it loads`(_ target: String) throws {
         let app = try TestApp(try .app())
-        let frame = [("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "iframe")]
         let worker = [("Service-Worker", "script"), ("Sec-Fetch-Dest", "serviceworker")]
-        for fields in [navigation, frame, worker] {
+        for fields in [navigation, frameLoad, worker] {
             for method in target == "/" ? ["HEAD"] : ["GET", "POST", "HEAD"] {
                 let browser = try app.browser()
                 let answer = try browser.ask(
@@ -24,8 +23,7 @@ struct OwnPageTests {
     @Test("also where a newer page of its browser loads, and it has said nothing of itself")
     func others() throws {
         for page in ["/", "/help/"] {
-            let store = try TemporaryStore.app(good: "1")
-            let app = try TestApp(watching: store)
+            let (store, app) = try TestApp.kiosk()
             let browser = try app.visitor()
             // The second session has no navigation of its own.
             let sessions = try [browser.beginSession(), browser.beginSession()]
@@ -50,12 +48,10 @@ struct OwnPageTests {
         "so a document without an address, in an older page or of one, confirms that page's version or none, and hides nothing",
         arguments: ["srcdoc", "blank", "http%3A%2F%2Flocalhost%2Fblob"], ["1", ""])
     func addressless(_ path: String, _ version: String) throws {
-        let store = try TemporaryStore.app(good: "1")
-        let app = try TestApp(watching: store)
+        let (store, app) = try TestApp.kiosk()
         let browser = try app.visitor()
         func tab() throws -> TestBrowser {
-            let tab = try app.browser()
-            tab.cookies = browser.cookies
+            let tab = try app.tab(of: browser)
             return tab
         }
         let old = try SocketPage(tab(), saying: "1", loadedFrom: "%2F")

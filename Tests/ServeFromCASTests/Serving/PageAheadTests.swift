@@ -13,32 +13,27 @@ struct PageAheadTests {
         "is told by its hints as the other pages of its version are, and refused where it cannot be"
     )
     func marked() throws {
-        let hints = [
-            ("Sec-CH-UA", "\"x\""), ("Sec-CH-UA-Mobile", "?0"), ("Sec-CH-UA-Platform", "\"y\""),
-        ]
         let store = try TemporaryStore.app(good: "1")
         let app = try TestApp(store)
         let browser = try app.browser()
-        let page = try browser.ask("GET", "/", navigation + hints)
-        let fields = Self.ahead + hints + [("Sec-Purpose", "prefetch")]
+        let page = try browser.ask("GET", "/", navigation + Hints.all)
+        let fields = Self.ahead + Hints.all + [("Sec-Purpose", "prefetch")]
         let answer = try browser.ask("GET", "/help/", fields + [("Referer", browser.origin + "/")])
         expect(answer.status, equals: 200)
         let policy = try require(page.value("Permissions-Policy"))
         expect(answer.value("Permissions-Policy"), equals: policy)
         // It is visited when another version has come: what it asks for is of its own.
         try store.versions.activate("2")
-        try browser.ask("GET", "/", navigation + hints)
-        let marks = zip(hints, ["ch-ua=*", "ch-ua-mobile=*", "ch-ua-platform=*"])
-            .filter { policy.contains($0.1) }.map(\.0)
+        try browser.ask("GET", "/", navigation + Hints.all)
         let referrer = [("Referer", browser.origin + "/help/")]
-        let file = try browser.ask("GET", "/app.js", scriptLoad + marks + referrer)
+        let file = try browser.ask("GET", "/app.js", scriptLoad + Hints.left(by: page) + referrer)
         expect(file.text.contains("one"))
         browser.cookies = [:]
         // Without a cookie it may be of either.
         try expect(browser.ask("GET", "/help/", fields + referrer).status, equals: 409)
         let other = try TestApp(store)
         let visitor = try other.browser()
-        try visitor.ask("GET", "/", navigation + hints)
+        try visitor.ask("GET", "/", navigation + Hints.all)
         visitor.cookies = [:]
         let here = [("Referer", visitor.origin + "/")]
         try expect(visitor.ask("GET", "/help/", fields + here).status, equals: 503)
@@ -49,8 +44,7 @@ struct PageAheadTests {
     func refused() throws {
         for purpose in ["prefetch", "prefetch;prerender", "prefetch;anonymous-client-ip"] {
             for isPending in [true, false] {
-                let store = try TemporaryStore.app(good: "1")
-                let app = try TestApp(watching: store)
+                let (store, app) = try TestApp.kiosk()
                 let browser = try app.visitor()
                 let fields =
                     Self.ahead + [("Sec-Purpose", purpose), ("Referer", browser.origin + "/")]

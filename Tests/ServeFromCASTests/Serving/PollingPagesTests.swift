@@ -18,8 +18,7 @@ struct PollingPagesTests {
         let sessions = try (1...8).map { _ in try browser.beginSession() }
         var waiting: [TestBrowser] = []
         for session in sessions.prefix(2) {
-            let tab = try app.browser()
-            tab.cookies = browser.cookies
+            let tab = try app.tab(of: browser)
             tab.send("GET", "/_castree/bridge?session=\(session)&ack=0", Self.own)
             waiting.append(tab)
             try app.wait(for: "a request that waits") { count(app) == waiting.count }
@@ -47,8 +46,7 @@ struct PollingPagesTests {
         }
         // Who leaves makes room, and another browser has its own.
         do {
-            let tab = try app.browser()
-            tab.cookies = browser.cookies
+            let tab = try app.tab(of: browser)
             tab.send("GET", "/_castree/bridge?session=\(sessions[0])&ack=1", Self.own)
             try app.wait(for: "a request that waits") { count(app) == 1 }
             let other = try app.visitor()

@@ -34,8 +34,7 @@ struct RefusedTrialTests {
         case .script: return try browser.load("/app.js", from: "/help/").status
         case .data: return try browser.ask("GET", "/style.css", referrer).status
         case .frame:
-            let frame = [("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "iframe")]
-            return try browser.ask("GET", "/", frame + referrer).status
+            return try browser.ask("GET", "/", frameLoad + referrer).status
         case .confirmation:
             let session = try browser.beginSession()
             try browser.post("/_castree/bridge?session=\(session)", "3\nA 0", from: "/help/")
@@ -135,8 +134,7 @@ struct RefusedTrialTests {
                     app.browser().ask("GET", "/?\(query)", navigation).text.contains("two"))
                 let port = "\(app.port)"
                 let sent = fields.map { ($0.0, $0.1.replacing("PORT", with: port)) }
-                let status = try app.browser().ask("GET", path, scriptLoad + sent).status
-                expect(status, equals: 403)
+                try expect(app.browser().ask("GET", path, scriptLoad + sent).status, equals: 403)
                 app.look(after: .seconds(2001))
                 let lifecycle = try store.reopened().lifecycle()
                 expect(lifecycle.current, equals: "1")

@@ -3,21 +3,23 @@ import StorageTestSupport
 @testable import ServeFromCAS
 
 @Suite("A page that another server renders")
-struct RenderedPageTests {
+final class RenderedPageTests {
     private static let html = "Content-Type: text/html; charset=utf-8\r\n"
+    private var upstreams: [ScriptedUpstream] = []
 
     private func kiosk(
         _ fields: String = html, status: String = "200 OK", confirms: Bool = false
-    ) throws -> (TestApp, TestBrowser, ScriptedUpstream) {
+    ) throws -> (TestApp, TestBrowser) {
         let upstream = try ScriptedUpstream(
             answering: "HTTP/1.1 \(status)\r\n\(fields)Content-Length: 0\r\n\r\n")
+        upstreams.append(upstream)
         let route = try ProxyRoute("/shop=http://127.0.0.1:\(upstream.port)")
         let store = try TemporaryStore.app(good: "1")
         let app = try TestApp(store) {
             $0.proxies = [route]
             if confirms { $0.confirmation = .seconds(2000) }
         }
-        return (app, try app.browser(), upstream)
+        return (app, try app.browser())
     }
 
     @Test func `has files of one version, and of the current one when it is loaded again`() throws {
@@ -27,8 +29,7 @@ struct RenderedPageTests {
                 (Self.html, "404 Not Found"),
                 ("", "304 Not Modified"), ("Content-Type: application/xhtml+xml\r\n", "200 OK"),
             ] {
-                let (app, browser, upstream) = try kiosk(fields, status: status)
-                defer { withExtendedLifetime(upstream) {} }
+                let (app, browser) = try kiosk(fields, status: status)
                 if visitsApp { try browser.navigate() }
                 let page = try browser.ask("GET", "/shop/", navigation)
                 expect(visitsApp || page.head.contains("castree_page_"), "\(status) \(fields)")
@@ -55,23 +56,20 @@ struct RenderedPageTests {
             (html + "Cache-Control: public\r\n", "200 OK"),
         ])
     func none(_ fields: String, _ status: String) throws {
-        let (_, browser, upstream) = try kiosk(fields, status: status)
-        defer { withExtendedLifetime(upstream) {} }
+        let (_, browser) = try kiosk(fields, status: status)
         try expect(!browser.ask("GET", "/shop/", navigation).head.contains("castree_page_"))
         try expect(browser.status().pinned, equals: [])
     }
 
     @Test func `is none where the browser saves it`() throws {
-        let (_, browser, upstream) = try kiosk()
-        defer { withExtendedLifetime(upstream) {} }
+        let (_, browser) = try kiosk()
         let download = [("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "empty")]
         try expect(!browser.ask("GET", "/shop/", download).head.contains("castree_page_"))
         try expect(browser.status().pinned, equals: [])
     }
 
     @Test func `starts no version and confirms none`() throws {
-        let (app, browser, upstream) = try kiosk(confirms: true)
-        defer { withExtendedLifetime(upstream) {} }
+        let (app, browser) = try kiosk(confirms: true)
         try app.store.versions.activateAtNextBoot("2")
         for _ in 1...3 {
             try browser.ask("GET", "/shop/", navigation)
@@ -96,8 +94,7 @@ struct RenderedPageTests {
             ("Sec-Fetch-Site", "same-origin"),
         ]
         for destination in ["iframe", "frame"] {
-            let (app, browser, upstream) = try kiosk(confirms: true)
-            defer { withExtendedLifetime(upstream) {} }
+            let (app, browser) = try kiosk(confirms: true)
             let fields =
                 frame + [("Sec-Fetch-Dest", destination), ("Referer", browser.origin + "/shop/")]
             try browser.ask("GET", "/shop/", navigation)
@@ -121,8 +118,7 @@ struct RenderedPageTests {
     }
 
     @Test func `in a frame of the app is part of the app's page`() throws {
-        let (app, browser, upstream) = try kiosk()
-        defer { withExtendedLifetime(upstream) {} }
+        let (app, browser) = try kiosk()
         try browser.navigate()
         try app.store.versions.activate("2")
         let frame = [

@@ -32,32 +32,6 @@ struct ReplacedStoreTests {
         try versions.activate(current)
     }
 
-    @Test("is 503 until another stands in its place, which is served from its first page on")
-    func replaced() throws {
-        let app = try TestApp(store)
-        let browser = try app.browser()
-        try expect(browser.navigate().text.contains("one"))
-        try delete()
-        let gone = try browser.navigate()
-        expect(gone.status, equals: 503)
-        expect(gone.text.contains("The store is gone"))
-        try expect(browser.navigate().status, equals: 503)
-        expect(app.notices.all.count, equals: 1, "\(app.notices.all)")
-        // The same name, other content.
-        try renew(["1": ["index.html": "another", "app.js": "other()"]], current: "1")
-        try expect(browser.navigate().text, equals: "another")
-        try expect(browser.load("/app.js").text, equals: "other()")
-        expect(app.notices.all.last?.contains("another store is now at"), equals: true)
-        try expect(store.reopened().pinnedVersions(), equals: ["1"])
-        // It is followed as the first was.
-        let source = store.directory.appending("next")
-        try writeTree(source, ["index.html": "next"])
-        let versions = try store.reopened()
-        try versions.add(directory: source, version: "2")
-        try versions.activate("2")
-        try expect(browser.navigate().text, equals: "next")
-    }
-
     @Test func `is noticed without a page, too, and its files are let go`() throws {
         let app = try TestApp(store)
         let browser = try app.visitor()
@@ -158,13 +132,12 @@ struct ReplacedStoreTests {
             old, isRunning: isRunning, ["index.html": "another", "app.js": "other()"])
         let page = try app.browser()
         page.cookies["castree_page_\(app.port)"] = browser.cookies["castree_page_\(old.port)"]
-        let frame = [("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "iframe")]
         let own = [("Referer", page.origin + "/"), ("Sec-Fetch-Site", "same-origin")]
         try expect(app.browser().navigate().text, equals: "another")
         for _ in 0..<2 {
             try expect(page.load("/app.js").status, equals: 409)
             try expect(page.ask("GET", "/app.js", own).status, equals: 409)
-            try expect(page.ask("GET", "/", frame + own).status, equals: 409)
+            try expect(page.ask("GET", "/", frameLoad + own).status, equals: 409)
         }
         // Its word is of the version that is gone.
         let session = isRunning ? before : try page.beginSession()

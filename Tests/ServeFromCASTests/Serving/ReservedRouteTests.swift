@@ -5,7 +5,9 @@ import WebTestSupport
 
 /// What the server itself answers, for every route that it declares.
 @Suite("A route of the server's own") struct ReservedRouteTests {
-    private static let methods = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"]
+    private static let methods = [
+        "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "BREW",
+    ]
     /// Queries that end in each kind of answer: none, a session that lives, one that does not, and no session at all.
     private static let queries = [
         "", "?session=SESSION", "?session=\(String(repeating: "0", count: 32))", "?session=x",

@@ -283,8 +283,7 @@ struct ServedMeteorTests {
         for target in [script, "/missing.js", "/missing.css", "/img/missing.png"] {
             try expect(browser.load(target).status, equals: 404)
             // Only where the browser does not say that it loads a document, the name decides.
-            let accept = [("Accept", "text/html")]
-            try expect(browser.ask("GET", target, accept).status, equals: 404)
+            try expect(browser.ask("GET", target, [("Accept", "text/html")]).status, equals: 404)
             try expect(browser.navigate(target).text.contains("one"))
         }
         try expect(browser.load("/some/route").status, equals: 404)

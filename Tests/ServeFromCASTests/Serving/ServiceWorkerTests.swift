@@ -38,8 +38,7 @@ struct ServiceWorkerTests {
 
     /// A page that its browser has loaded again and that is still version 1 says so.
     private func tellStale(_ browser: TestBrowser) throws -> String {
-        let session = try browser.beginSession()
-        try browser.post("/_castree/bridge?session=\(session)&version=1", "3\nA 0")
+        let session = try browser.beginSession(saying: "1")
         let stale = "/_castree/stale-page?session=\(session)&version=1"
         try expect(browser.post(stale).status, equals: 204)
         return session
@@ -56,11 +55,10 @@ struct ServiceWorkerTests {
         try expect(browser.load("/app.js").text, equals: "run(1)")
         try expect(script(browser), equals: "worker(2)")
         // What it keeps is of its own version; what it passes on for a page has the page's Referer.
-        let kept = [("Sec-Fetch-Mode", "cors"), ("Sec-Fetch-Dest", "empty")]
-        let ofWorker = kept + [("Referer", browser.origin + "/worker.js")]
+        let ofWorker = fetchLoad + [("Referer", browser.origin + "/worker.js")]
         try expect(browser.ask("GET", "/app.js", ofWorker).text, equals: "run(2)")
         try expect(browser.ask("GET", "/", ofWorker).text.contains("2"))
-        let ofPage = kept + [("Referer", browser.origin + "/")]
+        let ofPage = fetchLoad + [("Referer", browser.origin + "/")]
         try expect(browser.ask("GET", "/app.js", ofPage).text, equals: "run(1)")
         try expect(browser.load("/app.js").text, equals: "run(1)")
     }
@@ -89,7 +87,7 @@ struct ServiceWorkerTests {
         try expect(script(browser), equals: "worker(2)")
         try expect(store.reopened().lifecycle().unconfirmed?.version, equals: "2")
         // The page is loaded again, and comes from the worker: no navigation is sent.
-        try browser.post("/_castree/bridge?session=\(old)", "1\nC")
+        try browser.leave(old)
         let session = try browser.beginSession()
         let confirm = "/_castree/confirm?session=\(session)"
         try expect(browser.post(confirm + "&version=1").status, equals: 204)
@@ -110,7 +108,7 @@ struct ServiceWorkerTests {
         try expect(browser.navigate().text.contains("2"))
         let old = try browser.beginSession()
         try expect(browser.post("/_castree/confirm?session=\(old)&version=1").status, equals: 204)
-        try browser.post("/_castree/bridge?session=\(old)", "1\nC")
+        try browser.leave(old)
         try expect(store.reopened().lifecycle().current, equals: "1")
         let new = try browser.beginSession()
         try expect(browser.post("/_castree/confirm?session=\(new)&version=2").status, equals: 409)
@@ -145,10 +143,7 @@ struct ServiceWorkerTests {
             ]
             try expect(browser.ask("GET", "/", sent).text.contains("2"))
         case .address:
-            let sent = [
-                ("Sec-Fetch-Mode", "cors"), ("Sec-Fetch-Dest", "empty"),
-                ("Referer", browser.origin + "/same.js"),
-            ]
+            let sent = fetchLoad + [("Referer", browser.origin + "/same.js")]
             _ = try script(browser, "/same.js")
             try expect(browser.ask("GET", "/", sent).text.contains("2"))
         }
@@ -186,16 +181,12 @@ struct ServiceWorkerTests {
         _ = try tellStale(browser)
         try expect(script(browser), equals: "worker(2)")
         // What a worker asks for by an address is no navigation.
-        let fields = [
-            ("Sec-Fetch-Mode", "cors"), ("Sec-Fetch-Dest", "empty"),
-            ("Referer", browser.origin + "/worker.js"),
-        ]
+        let fields = fetchLoad + [("Referer", browser.origin + "/worker.js")]
         try expect(browser.ask("GET", "/", fields).text.contains("2"))
         try expect(browser.ask("GET", "/app.js", fields).text, equals: "run(2)")
-        func leave() throws { try browser.post("/_castree/bridge?session=\(old[0])", "1\nC") }
+        func leave() throws { try browser.leave(old[0]) }
         if goodbye == .before { try leave() }
-        let session = try browser.beginSession()
-        try browser.post("/_castree/bridge?session=\(session)&version=2", "3\nA 0")
+        let session = try browser.beginSession(saying: "2")
         if goodbye == .after { try leave() }
         let confirm = "/_castree/confirm?session=\(session)&version=2"
         try expect(browser.post(confirm).status, equals: 204)
@@ -217,10 +208,7 @@ struct ServiceWorkerTests {
         try store.versions.activate("2")
         try expect(app.browser().navigate().text.contains("2"))
         try expect(script(browser), equals: "worker(2)")
-        let fields = [
-            ("Sec-Fetch-Mode", "cors"), ("Sec-Fetch-Dest", "empty"),
-            ("Referer", browser.origin + "/worker.js"),
-        ]
+        let fields = fetchLoad + [("Referer", browser.origin + "/worker.js")]
         func get(_ path: String, after seconds: Int) throws -> String {
             app.server.handler.pins.withLock { pins in
                 for name in pins.browsers.keys {
@@ -249,10 +237,7 @@ struct ServiceWorkerTests {
         let app = try app(store)
         let browser = try app.visitor()
         _ = try script(browser, "/same.js")
-        let fields = [
-            ("Sec-Fetch-Mode", "cors"), ("Sec-Fetch-Dest", "empty"),
-            ("Referer", browser.origin + "/same.js"),
-        ]
+        let fields = fetchLoad + [("Referer", browser.origin + "/same.js")]
         try store.versions.activateAtNextBoot("2")
         // It may be for its cache: until a page says that it is shown, nothing starts.
         try expect(browser.ask("GET", "/", fields).text.contains("1"))
@@ -268,10 +253,8 @@ struct ServiceWorkerTests {
         try expect(store.reopened().lifecycle().unconfirmed?.version, equals: "2")
         try expect(browser.ask("GET", "/app.js", fields).text, equals: "run(2)")
         try expect(browser.post(stale).status, equals: 204)
-        try browser.post("/_castree/bridge?session=\(old)", "1\nC")
-        let session = try browser.beginSession()
-        let confirm = "/_castree/confirm?session=\(session)&version=2"
-        try expect(browser.post(confirm).status, equals: 204)
+        try browser.leave(old)
+        try expect(browser.confirm(saying: "2"), equals: 204)
         try expect(store.reopened().lifecycle().knownGood, equals: ["2", "1"])
     }
 
@@ -297,7 +280,7 @@ struct ServiceWorkerTests {
         try store.versions.activateAtNextBoot("2")
         let old = try tellStale(browser)
         try expect(script(browser), equals: "worker(2)")
-        try browser.post("/_castree/bridge?session=\(old)", "1\nC")
+        try browser.leave(old)
         app.look(after: .seconds(2001))
         // The older page was open for a while: its tab may have been closed.
         try expect(store.reopened().lifecycle().trials, equals: [])

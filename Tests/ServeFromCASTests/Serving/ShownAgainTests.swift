@@ -12,8 +12,7 @@ struct ShownAgainTests {
     private static let reload = [("Cache-Control", "max-age=0")]
 
     private func kiosk() throws -> (TestApp, TestBrowser) {
-        let store = try TemporaryStore.app(good: "1")
-        let app = try TestApp(watching: store)
+        let (_, app) = try TestApp.kiosk()
         return (app, try app.browser())
     }
 

@@ -58,8 +58,7 @@ struct StartingPageTests {
     func withToken(_ fields: [(String, String)]) throws {
         let app = try app(requiresToken: true)
         let query = try require(app.server.url.split(separator: "?").last)
-        let wrong = try app.browser().ask("GET", "/?\(query)0", navigation + fields)
-        expect(wrong.status, equals: 403)
+        try expect(app.browser().ask("GET", "/?\(query)0", navigation + fields).status, equals: 403)
         try expect(app.store.versions.lifecycle().pending, equals: "2")
         let answer = try app.browser().ask("GET", "/?\(query)", navigation + fields)
         expect(answer.text, equals: "start 2")

@@ -5,10 +5,6 @@ import StorageTestSupport
 // E2, E3: a page of another port of localhost sets cookies for this server, too.
 @Suite("Cookies that servers at other ports set")
 struct StrangersCookieTests {
-    private static let hints = [
-        ("Sec-CH-UA", "\"x\""), ("Sec-CH-UA-Mobile", "?0"), ("Sec-CH-UA-Platform", "\"y\""),
-    ]
-
     /// A kiosk whose next page starts version 2, and the cookie that a stranger was given for version 1.
     private final class Kiosk {
         let app: TestApp
@@ -23,20 +19,15 @@ struct StrangersCookieTests {
             let store = try TemporaryStore.app(good: "1")
             app = try TestApp(watching: store)
             stranger = try app.browser()
-            try stranger.ask(
-                "GET", "/", navigation + (isStrangerMarked ? StrangersCookieTests.hints : []))
+            try stranger.ask("GET", "/", navigation + (isStrangerMarked ? Hints.all : []))
             planted = Self.pair(stranger)
             try store.versions.activateAtNextBoot("2")
             browser = try app.browser()
-            let page = try browser.ask(
-                "GET", "/", navigation + (isMarked ? StrangersCookieTests.hints : []))
+            let page = try browser.ask("GET", "/", navigation + (isMarked ? Hints.all : []))
             expect(page.text.contains("two"))
             own = Self.pair(browser)
             browser.cookies = [:]
-            let policy = page.value("Permissions-Policy") ?? ""
-            let sent = zip(
-                StrangersCookieTests.hints, ["ch-ua=*", "ch-ua-mobile=*", "ch-ua-platform=*"])
-            marks = isMarked ? sent.filter { policy.contains($0.1) }.map(\.0) : []
+            marks = isMarked ? Hints.left(by: page) : []
         }
 
         private static func pair(_ browser: TestBrowser) -> String {
@@ -151,8 +142,7 @@ struct StrangersCookieTests {
         let greeting = try browser.ask(
             "POST", "/_castree/bridge", [host, ("Origin", "http://" + host.1)], body: "5\nH 1 -")
         expect(greeting.status, equals: 200)
-        let other = try app.browser().ask("GET", "/", navigation + [host])
-        expect(other.status, equals: 403)
+        try expect(app.browser().ask("GET", "/", navigation + [host]).status, equals: 403)
     }
 
     @Test func `share one budget with bodies, and get back what was held`() throws {

@@ -6,10 +6,6 @@ import Synchronization
 // docs/serving.md, "Service workers": what a precache does not fetch again, since its bytes are the same, stays the older version's copy.
 @Suite("A page that a worker keeps from an older version")
 struct SuccessorPageTests {
-    private static let hints = [
-        ("Sec-CH-UA", "\"x\""), ("Sec-CH-UA-Mobile", "?0"), ("Sec-CH-UA-Platform", "\"y\""),
-    ]
-
     /// Versions that have the same start page.
     private func store(_ more: [String: String] = [:]) throws -> TemporaryStore {
         let store = try TemporaryStore()
@@ -39,12 +35,8 @@ struct SuccessorPageTests {
         ) throws {
             app = try TestApp(store)
             browser = try app.browser()
-            let page = try browser.ask("GET", "/", navigation + SuccessorPageTests.hints)
-            let policy = page.value("Permissions-Policy") ?? ""
-            marks = zip(
-                SuccessorPageTests.hints, ["ch-ua=*", "ch-ua-mobile=*", "ch-ua-platform=*"]
-            ).filter { policy.contains($0.1) }.map(\.0)
-            if let path { _ = try browser.ask("GET", path, navigation + SuccessorPageTests.hints) }
+            marks = Hints.left(by: try browser.ask("GET", "/", navigation + Hints.all))
+            if let path { _ = try browser.ask("GET", path, navigation + Hints.all) }
             try store.versions.activate(version)
             app.server.handler.follow()
             _ = try browser.ask(
@@ -90,9 +82,8 @@ struct SuccessorPageTests {
         }
     }
 
-    @Test func `is the current version's if all that it has is, and gets that one's files then`()
-        throws
-    {
+    @Test("is the current version's if all that it has is, and gets that one's files then")
+    func successor() throws {
         let store = try store()
         let kiosk = try Kiosk(store)
         try expect(kiosk.data(), equals: "1")

@@ -34,6 +34,12 @@ final class TestApp: Sendable {
         try self.init(store) { $0.confirmation = .seconds(2000) }
     }
 
+    /// Such a server, and its store, whose current version 1 some page has vouched for.
+    static func kiosk() throws -> (TemporaryStore, TestApp) {
+        let store = try TemporaryStore.app(good: "1")
+        return (store, try TestApp(watching: store))
+    }
+
     deinit { server.stop(within: .zero) }
 
     /// The server once more, where one has just stopped.
@@ -51,7 +57,24 @@ final class TestApp: Sendable {
         }
     }
 
+    /// The server once more at its port, after a change of the store, and what a browser has kept.
+    func restarted(
+        _ browser: TestBrowser, after change: (VersionStore) throws -> Void = { _ in }
+    ) async throws -> (TestApp, TestBrowser) {
+        await stop()
+        try change(store.reopened())
+        let next = try TestApp.again { try TestApp(store) { $0.port = .exactly(port) } }
+        return (next, try next.tab(of: browser))
+    }
+
     func browser() throws -> TestBrowser { try TestBrowser(self) }
+
+    /// A browser's cookies on a connection of its own.
+    func tab(of browser: TestBrowser) throws -> TestBrowser {
+        let tab = try self.browser()
+        tab.cookies = browser.cookies
+        return tab
+    }
 
     /// A browser that shows the start page.
     func visitor() throws -> TestBrowser {
@@ -179,9 +202,9 @@ final class TestBrowser {
     }
 
     /// Confirms as the bridge's script does: with the session that the page has.
-    func confirm() throws -> Int {
-        let session = try beginSession()
-        return try post("/_castree/confirm?session=\(session)").status
+    func confirm(saying version: String? = nil, session: String? = nil) throws -> Int {
+        let word = version.map { "&version=" + $0 } ?? ""
+        return try post("/_castree/confirm?session=\(session ?? beginSession())" + word).status
     }
 
     /// Begins a session of the bridge, as a page without WebSockets does.
@@ -190,6 +213,18 @@ final class TestBrowser {
         return try require(
             answer.text.split(separator: " ").first { BridgeSessionID(String($0)) != nil }
                 .map(String.init))
+    }
+
+    /// The same, of a page that says its version.
+    func beginSession(saying version: String) throws -> String {
+        let session = try beginSession()
+        try post("/_castree/bridge?session=\(session)&version=\(version)", "3\nA 0")
+        return session
+    }
+
+    /// The page of a session goes.
+    func leave(_ session: String) throws {
+        try post("/_castree/bridge?session=\(session)", "1\nC")
     }
 
     /// What the server says of itself.
@@ -203,6 +238,23 @@ final class TestBrowser {
 extension TestResponse {
     var text: String { String(decoding: body, as: UTF8.self) }
 }
+
+/// What a browser says of itself, as far as a page's policy leaves it.
+enum Hints {
+    static let all = [
+        ("Sec-CH-UA", "\"x\""), ("Sec-CH-UA-Mobile", "?0"), ("Sec-CH-UA-Platform", "\"y\""),
+    ]
+
+    static func left(by page: TestResponse) -> [(String, String)] {
+        let policy = page.value("Permissions-Policy") ?? ""
+        return zip(all, ["ch-ua=*", "ch-ua-mobile=*", "ch-ua-platform=*"])
+            .filter { policy.contains($0.1) }.map(\.0)
+    }
+}
+
+/// The fields of a frame's document, and of what a script or a worker fetches.
+let frameLoad = [("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "iframe")]
+let fetchLoad = [("Sec-Fetch-Mode", "cors"), ("Sec-Fetch-Dest", "empty")]
 
 /// A page with the bridge's WebSocket.
 final class SocketPage {
@@ -257,6 +309,18 @@ final class SocketPage {
             }
             return String(decoding: payload, as: UTF8.self)
         }
+    }
+
+    /// The same, once all has come that was sent before now.
+    func heard(_ wanted: String, _ app: TestApp) throws -> [String] {
+        let (count, session) = (texts.count, bridge.session)
+        // Behind what is told by the thread that works on the store.
+        let told = Sink<Bool>()
+        expect(app.server.handler.storeWork.add { told.add(true) })
+        try app.wait(for: "the work on the store") { !told.all.isEmpty }
+        try app.server.bridge.send("that is all", to: session)
+        try run { $0.texts.count > count }
+        return payloads(wanted)
     }
 
     /// Sends and receives until something is so.

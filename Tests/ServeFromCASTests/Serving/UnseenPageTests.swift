@@ -50,41 +50,27 @@ struct UnseenPageTests {
     }
 
     @Test(
-        "is not left while each says that it is hidden, whatever pages of other versions are seen")
-    func hidden() throws {
-        for (index, scene) in Self.scenes.enumerated() {
+        "is not left while each says that it is hidden, whatever pages of other versions are seen",
+        arguments: [false, true])
+    func hidden(_ isBlocked: Bool) throws {
+        // Where cookies are blocked, none tells which navigation was that of a page with a session; the page itself says
+        // its version, and nobody hears that it has gone.
+        let scenes = Self.scenes.filter { !isBlocked || !$0.open.contains { $0.state == .gone } }
+        for (index, scene) in scenes.enumerated() {
             let app = try Self.app()
-            var tabs = try scene.open.filter { $0.version == "1" }.map { try Self.open($0, app) }
+            func open(_ version: String) throws -> [(TestBrowser, String?)] {
+                try scene.open.filter { $0.version == version }
+                    .map { try Self.open($0, app, isBlocked: isBlocked) }
+            }
+            var tabs = try open("1")
             try app.store.versions.activateAtNextBoot("2")
-            tabs += try scene.open.filter { $0.version == "2" }.map { try Self.open($0, app) }
+            tabs += try open("2")
             app.look(after: .seconds(1))
             app.look(after: .seconds(150))
             let lifecycle = try app.store.reopened().lifecycle()
             expect(lifecycle.current, equals: scene.isLeft ? "1" : "2", "scene \(index)")
             // Nobody has vouched for it, however long it stays.
             expect(lifecycle.knownGood, equals: ["1"], "scene \(index)")
-            withExtendedLifetime(tabs) {}
-        }
-    }
-
-    /// The same where no cookie tells which navigation was that of a page with a session; the page itself says its version.
-    static let blockedScenes: [(open: [Page], isLeft: Bool)] = scenes.filter { scene in
-        // Nobody hears that such a page has gone.
-        !scene.open.contains { $0.state == .gone }
-    }
-
-    @Test func `is not left either where cookies are blocked`() throws {
-        for (index, scene) in Self.blockedScenes.enumerated() {
-            let app = try Self.app()
-            var tabs = try scene.open.filter { $0.version == "1" }
-                .map { try Self.open($0, app, isBlocked: true) }
-            try app.store.versions.activateAtNextBoot("2")
-            tabs += try scene.open.filter { $0.version == "2" }
-                .map { try Self.open($0, app, isBlocked: true) }
-            app.look(after: .seconds(1))
-            app.look(after: .seconds(150))
-            let lifecycle = try app.store.reopened().lifecycle()
-            expect(lifecycle.current, equals: scene.isLeft ? "1" : "2", "scene \(index)")
             withExtendedLifetime(tabs) {}
         }
     }
@@ -98,7 +84,7 @@ struct UnseenPageTests {
             app.look(after: .seconds(1))
             app.look(after: .seconds(150))
             if endsBySession {
-                try browser.post("/_castree/bridge?session=\(session)", "1\nC")
+                try browser.leave(session)
             } else {
                 try browser.post("/_castree/visible?session=\(session)")
             }

@@ -5,37 +5,12 @@ import StorageTestSupport
 // docs/serving.md, "What counts as a start, and the strikes": a start is answered 200 with the page.
 @Suite("A version that no page can be shown of")
 struct UnshownStartTests {
-    /// Why there is no page of it.
-    enum Lack: CaseIterable {
-        case damaged, missing, index
-    }
-
     /// Version 1, which is known good unless it is the first day, and 2, which lacks its page.
     private func store(_ lack: Lack, isFirstDay: Bool = false) throws -> TemporaryStore {
         let store = try TemporaryStore.app(current: nil)
         if isFirstDay { try store.versions.activate("1") } else { try store.makeKnownGood("1") }
-        if lack == .index {
-            try store.versions.retire("2")
-            try FileManager.default.removeItem(atPath: store.directory.appending("source-2"))
-            try store.add("2", ["app.js": "run('two')", "about.html": "<title>about two</title>"])
-        }
+        if lack == .index { try store.loseIndex(of: "2", named: "two") }
         return store
-    }
-
-    private func breakPage(_ lack: Lack, _ store: TemporaryStore) throws {
-        let page = store.path + "/" + StoreLayout.treePath("2") + "/index.html"
-        switch lack {
-        case .damaged:
-            // One inode with the object.
-            try Damage.flip(page, at: 0)
-        case .missing:
-            let tree = store.path + "/" + StoreLayout.treePath("2")
-            chmod(tree, 0o755)
-            unlink(page)
-            chmod(tree, 0o555)
-            unlink(try store.objectPath(of: "index.html", in: "2"))
-        case .index: break
-        }
     }
 
     @Test(arguments: Lack.allCases)
@@ -44,7 +19,7 @@ struct UnshownStartTests {
     {
         let store = try store(lack, isFirstDay: true)
         try store.versions.activate("2")
-        try breakPage(lack, store)
+        try store.breakPage(of: "2", lack)
         let app = try TestApp(store)
         let answer = try app.browser().navigate()
         expect(answer.status, equals: lack == .index ? 404 : 500)
@@ -59,7 +34,7 @@ struct UnshownStartTests {
     func `waits while it is pending, and counts nothing`(_ lack: Lack) async throws {
         let store = try store(lack)
         try store.versions.activateAtNextBoot("2")
-        try breakPage(lack, store)
+        try store.breakPage(of: "2", lack)
         for _ in 1...3 {
             let app = try TestApp(watching: store)
             let browser = try app.browser()
@@ -81,7 +56,7 @@ struct UnshownStartTests {
     func current(_ lack: Lack, isFirstDay: Bool) async throws {
         let store = try store(lack, isFirstDay: isFirstDay)
         try store.versions.activate("2")
-        try breakPage(lack, store)
+        try store.breakPage(of: "2", lack)
         for round in 1...3 {
             let app = try TestApp(watching: store)
             try expect(app.browser().navigate().text.contains("one"))
@@ -109,10 +84,10 @@ struct UnshownStartTests {
     @Test func `is started once it can be shown`() async throws {
         let store = try store(.damaged)
         try store.versions.activate("2")
-        try breakPage(.damaged, store)
+        try store.breakPage(of: "2", .damaged)
         let app = try TestApp(watching: store)
         try expect(app.browser().navigate().text.contains("one"))
-        try breakPage(.damaged, store)
+        try store.breakPage(of: "2", .damaged)
         try expect(app.browser().navigate().text.contains("two"))
         try expect(store.reopened().lifecycle().trials.map(\.strikes), equals: [1])
     }
@@ -122,7 +97,7 @@ struct UnshownStartTests {
         let store = try store(lack, isFirstDay: true)
         try store.versions.activate("2")
         try store.versions.retire("1")
-        try breakPage(lack, store)
+        try store.breakPage(of: "2", lack)
         let app = try TestApp(watching: store)
         for _ in 1...3 {
             try expect(app.browser().navigate().status, equals: (lack == .index ? 404 : 500))
@@ -137,7 +112,7 @@ struct UnshownStartTests {
     func `is left alone where it is known good, and where only one of its pages is lost`() throws {
         let store = try store(.damaged)
         try store.makeKnownGood("2")
-        try breakPage(.damaged, store)
+        try store.breakPage(of: "2", .damaged)
         let app = try TestApp(watching: store)
         try expect(app.browser().navigate().status, equals: 500)
         try expect(store.reopened().lifecycle().current, equals: "2")

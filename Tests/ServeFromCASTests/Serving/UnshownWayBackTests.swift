@@ -11,11 +11,6 @@ struct UnshownWayBackTests {
         case knownGood, before, embedded
     }
 
-    /// Why there is no page of it.
-    enum Lack: CaseIterable {
-        case damaged, missing, index
-    }
-
     /// How the start of version 2 fails.
     enum Failure: CaseIterable {
         case late, killed, stopped
@@ -24,24 +19,14 @@ struct UnshownWayBackTests {
     /// Version 1, a way back, and 2, which is current and on trial.
     private func store(_ kind: Kind, _ lack: Lack) throws -> TemporaryStore {
         let store = try TemporaryStore.app(current: nil)
-        if lack == .index {
-            try store.versions.retire("1")
-            try FileManager.default.removeItem(atPath: store.directory.appending("source-1"))
-            try store.add("1", ["app.js": "run('one')", "about.html": "<title>about one</title>"])
-        }
+        if lack == .index { try store.loseIndex(of: "1", named: "one") }
         switch kind {
         case .knownGood: try store.makeKnownGood("1")
         case .before: try store.versions.activate("1")
         case .embedded: try store.versions.markEmbedded("1") { _ in EmbeddedChange() }
         }
         try store.versions.activate("2")
-        switch lack {
-        case .damaged: try Damage.flip(store.page(of: "1"), at: 0)
-        case .missing:
-            try store.losePage(of: "1")
-            store.removeFromTree("1")
-        case .index: break
-        }
+        try store.breakPage(of: "1", lack)
         return store
     }
 
@@ -92,8 +77,7 @@ struct UnshownWayBackTests {
                 let isTold = app.notices.all.contains { $0.contains("no version to go back to") }
                 expect(isTold, "\(app.notices.all)")
             }
-            let browser = try app.visitor()
-            try expect(browser.confirm(), equals: 204)
+            try expect(app.visitor().confirm(), equals: 204)
             try expect(store.reopened().lifecycle().knownGood.first, equals: "2")
         }
     }
@@ -161,7 +145,34 @@ struct UnshownBootTests {
     }
 }
 
+/// Why no page of a version can be shown.
+enum Lack: CaseIterable {
+    case damaged, missing, index
+}
+
 extension TemporaryStore {
+    /// Has a version have other pages than the first one.
+    func loseIndex(of version: String, named name: String) throws {
+        try versions.retire(version)
+        try FileManager.default.removeItem(atPath: directory.appending("source-\(version)"))
+        let files = ["app.js": "run('\(name)')", "about.html": "<title>about \(name)</title>"]
+        try add(version, files)
+    }
+
+    /// Damages the start page of a version, or takes it away.
+    func breakPage(of version: String, _ lack: Lack) throws {
+        switch lack {
+        case .damaged: try Damage.flip(page(of: version), at: 0)
+        case .missing:
+            try losePage(of: version)
+            let tree = "\(path)/\(StoreLayout.treePath(version))"
+            chmod(tree, 0o755)
+            unlink(page(of: version))
+            chmod(tree, 0o555)
+        case .index: break
+        }
+    }
+
     /// Changes the start page of a version as a disk does, without a trace that a start could see; or back.
     fileprivate func rot(_ version: String) throws {
         try Damage.keepingTimes(of: page(of: version)) { try Damage.flip(page(of: version), at: 0) }
@@ -175,13 +186,5 @@ extension TemporaryStore {
     /// Takes the object of a version's start page away.
     fileprivate func losePage(of version: String) throws {
         unlink(try objectPath(of: "index.html", in: version))
-    }
-
-    /// Takes the start page out of a version's tree.
-    fileprivate func removeFromTree(_ version: String) {
-        let tree = "\(path)/\(StoreLayout.treePath(version))"
-        chmod(tree, 0o755)
-        unlink(page(of: version))
-        chmod(tree, 0o555)
     }
 }

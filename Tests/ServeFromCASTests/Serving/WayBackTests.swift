@@ -31,9 +31,6 @@ struct WayBackTests {
         var copies: [String: Copy] = [:]
         var tabs: [Int: Page] = [:]
         var mixed: [String] = []
-        private static let hints = [
-            ("Sec-CH-UA", "\"x\""), ("Sec-CH-UA-Mobile", "?0"), ("Sec-CH-UA-Platform", "\"y\""),
-        ]
 
         init(_ app: TestApp, hasHints: Bool) throws {
             browser = try app.browser()
@@ -62,12 +59,10 @@ struct WayBackTests {
 
         func load(_ tab: Int, _ path: String, fromCache: Bool = false) throws {
             let answer = try ask(
-                path, navigation + (hasHints ? Self.hints : []), fromCache: fromCache)
-            let policy = answer.value("Permissions-Policy") ?? ""
-            let sent = zip(Self.hints, ["ch-ua=*", "ch-ua-mobile=*", "ch-ua-platform=*"])
+                path, navigation + (hasHints ? Hints.all : []), fromCache: fromCache)
             tabs[tab] = Page(
                 path: path, name: answer.text.contains("one") ? "one" : "two",
-                hints: hasHints ? sent.filter { policy.contains($0.1) }.map(\.0) : [])
+                hints: hasHints ? Hints.left(by: answer) : [])
             // Each page has a script, and one has a style besides.
             try fetch(tab, "/app.js", fromCache: fromCache)
             if path == "/" { try fetch(tab, "/style.css", fromCache: fromCache) }

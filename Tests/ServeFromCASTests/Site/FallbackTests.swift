@@ -79,9 +79,4 @@ struct FallbackTests {
         let without = try SampleSite(["a.txt": "a"])
         try expect(without.send("GET", "/users/7", navigation).status, equals: 404)
     }
-
-    @Test func `serves nothing that an update removed`() throws {
-        let sample = try SampleSite(["index.html": "index", "kept.txt": "kept"], version: "v2")
-        try expect(sample.send("GET", "/removed.txt", scriptLoad).status, equals: 404)
-    }
 }

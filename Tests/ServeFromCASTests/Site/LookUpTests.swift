@@ -76,8 +76,7 @@ struct LookUpTests {
         let files = (0..<20_000).map { SampleSite.File("d\($0 % 7)/file-\($0).txt", "x") }
         let sample = try SampleSite(files)
         for number in 0..<20_000 {
-            let path = "/d\(number % 7)/file-\(number).txt"
-            expect(sample.site.contains(path.utf8))
+            expect(sample.site.contains("/d\(number % 7)/file-\(number).txt".utf8))
             expect(!sample.site.contains("/d\((number + 1) % 7)/file-\(number).txt".utf8))
         }
         expect(sample.site.table.count, equals: 20_000)

@@ -121,13 +121,11 @@ struct LargeObjectTests {
 
     @Test func `that gets shorter while it is sent is cut, never made up`() throws {
         let server = try TestServer()
-        let before = try server.client()
-        expect(before.status(get("/huge")), equals: 200)
+        try expect(server.client().status(get("/huge")), equals: 200)
         let client = try server.client()
         client.send(get("/huge"))
         // The client reads nothing, so most of the object is still in the file.
-        let other = try server.client()
-        expect(other.status(get("/text")), equals: 200)
+        try expect(server.client().status(get("/text")), equals: 200)
         try Damage.overwrite(server.file("/huge"), with: [UInt8](repeating: 1, count: 10))
         let all = client.readAll()
         expect(all.count < server.objects["/huge"]?.count ?? 0)
@@ -138,16 +136,14 @@ struct LargeObjectTests {
     func `that is missing is not served, whatever its size`(_ path: String) throws {
         let server = try TestServer()
         Damage.remove(server.file(path))
-        let client = try server.client()
-        expect(client.status(get(path)), equals: 500)
+        try expect(server.client().status(get(path)), equals: 500)
         expect(server.damageSink.all.map(\.code), equals: [.missingObject])
     }
 
     @Test func `and a small one: what does not match its address never enters memory`() throws {
         let server = try TestServer()
         try Damage.flip(server.file("/small"), at: 7)
-        let client = try server.client()
-        expect(client.status(get("/small")), equals: 500)
+        try expect(server.client().status(get("/small")), equals: 500)
         expect(server.damageSink.all.map(\.code), equals: [.damagedObject])
     }
 }

@@ -48,8 +48,17 @@ import WebTestSupport
         func gone() {}
     }
 
-    private func server(_ change: (inout HTTPServer.Options) -> Void) throws -> TestServer {
-        try TestServer(change) { path, _, _ in
+    private func server(
+        places: Int? = nil, patience: Int64 = 0,
+        _ change: (inout HTTPServer.Options) -> Void = { _ in }
+    ) throws -> TestServer {
+        try TestServer({ options in
+            if let places {
+                options.loop.maximumConnections = places
+                options.loop.patience = patience
+            }
+            change(&options)
+        }) { path, _, _ in
             if path == "/passed" { return .streaming { Upstream($0) } }
             guard path == "/never" else { return nil }
             return .later(within: 600_000, otherwise: { TestHandler.text(204, []) }, gone: nil)
@@ -58,10 +67,7 @@ import WebTestSupport
 
     @Test(arguments: Deed.allCases)
     func `who waits for a client gives way, and who has asked does not`(_ deed: Deed) throws {
-        let server = try server {
-            $0.loop.maximumConnections = 3
-            $0.loop.patience = 0
-        }
+        let server = try server(places: 3)
         var holders: [TestClient] = []
         for _ in 0..<3 {
             let holder = try server.client()
@@ -79,14 +85,9 @@ import WebTestSupport
         if deed.givesWay { expect(holders[0].isAtEnd()) }
     }
 
-    @Test func `who still sends what was answered gives way first, and to nobody after a moment`()
-        throws
-    {
-        let server = try server {
-            $0.loop.maximumConnections = 3
-            $0.loop.patience = 0
-            $0.loop.linger = 3_600_000
-        }
+    @Test("who still sends what was answered gives way first, and to nobody after a moment")
+    func stillSending() throws {
+        let server = try server(places: 3) { $0.loop.linger = 3_600_000 }
         let page = try server.client()
         Deed.answered.begin(page)
         for _ in 0..<4 {
@@ -108,10 +109,7 @@ import WebTestSupport
 
     @Test(arguments: [0, 3_600_000] as [Int64])
     func `no request is lost, however many come at once`(patience: Int64) throws {
-        let server = try server {
-            $0.loop.maximumConnections = 3
-            $0.loop.patience = patience
-        }
+        let server = try server(places: 3, patience: patience)
         // So that all wait when the first is accepted.
         let hold = DispatchSemaphore(value: 0)
         server.server.loops[0].submit { _ in hold.wait() }
@@ -124,9 +122,8 @@ import WebTestSupport
         for client in clients { expect(client.response()?.status, equals: 200) }
     }
 
-    @Test func `a WebSocket that has not said hello gives way first, and one that has to nobody`()
-        throws
-    {
+    @Test("a WebSocket that has not said hello gives way first, and one that has to nobody")
+    func greeting() throws {
         let app = try TestApp(TemporaryStore.app())
         let server = try TestServer(
             {
@@ -163,13 +160,9 @@ import WebTestSupport
         expect(!sockets[0].receive().isEmpty)
     }
 
-    @Test func `half a head gives way before a page that has been answered, whoever came first`()
-        throws
-    {
-        let server = try server {
-            $0.loop.maximumConnections = 4
-            $0.loop.patience = 0
-        }
+    @Test("half a head gives way before a page that has been answered, whoever came first")
+    func halfHead() throws {
+        let server = try server(places: 4)
         let page = try server.client()
         Deed.answered.begin(page)
         let halves = try (0..<3).map { _ in
@@ -220,9 +213,7 @@ import WebTestSupport
     @Test func `one client keeps no more than its share once half of the places are taken`() throws
     {
         func server(_ forwarded: ForwardedClients) throws -> TestServer {
-            try self.server {
-                $0.loop.maximumConnections = 8
-                $0.loop.patience = 3_600_000
+            try self.server(places: 8, patience: 3_600_000) {
                 $0.loop.clientConnections = 2
                 $0.loop.isUnbound = { _ in false }
                 $0.forwarded = forwarded

@@ -4,14 +4,6 @@ import WebTestSupport
 
 @Suite("A WebSocket connection")
 struct ConnectionTests {
-    @Test func `answers each ping with its payload, also between fragments`() {
-        let run = Conversation(
-            receiving: Frames.text("a", isFinal: false) + Frames.client(9, [1, 2])
-                + Frames.client(0, [98], isFinal: false) + Frames.client(9) + Frames.client(0))
-        expect(run.sent, equals: [0x8A, 2, 1, 2, 0x8A, 0])
-        expect(run.messages.map(\.text), equals: ["ab"])
-    }
-
     @Test func `answers only the newest ping while its output is stuck`() {
         var run = Conversation()
         for number in 0..<30_000 {
