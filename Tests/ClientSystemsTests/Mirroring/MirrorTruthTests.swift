@@ -84,15 +84,15 @@ import BucketTestSupport
         place.take(try place.configure(["KEY": .stable], baseURL: "https://u.example.org"))
         let notices = Notices()
         let (mirror, answers) = try place.mirror(place.bucket(), notices: notices)
-        for key in [Self.configurationKey, BucketPlace.pointerKey, BucketPlace.historyKey] {
-            let bytes = try needed(place.store.files[key]?.bytes)
+        for key in [BucketPlace.configurationKey, BucketPlace.pointerKey, BucketPlace.historyKey] {
+            let bytes = try require(place.store.files[key]?.bytes)
             place.store.set(key, nil)
             mirror.look()
-            try expect(answers.text(Self.check), equals: Self.answer("1", of: 1), "\(key)")
+            try expect(answers.text(ModelFeed.check), equals: ModelFeed.told("1", of: 1), "\(key)")
             expect(notices.all.contains { $0.contains("\(key) in") && $0.contains("is gone") })
             place.store.set(key, bytes, .pointer)
             mirror.look()
-            try expect(answers.text(Self.check), equals: Self.answer("1", of: 1), "\(key)")
+            try expect(answers.text(ModelFeed.check), equals: ModelFeed.told("1", of: 1), "\(key)")
         }
     }
 
