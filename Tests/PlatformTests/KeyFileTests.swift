@@ -51,7 +51,7 @@ import StorageTestSupport
         let attributes = try FileManager.default.attributesOfItem(atPath: path)
         expect(attributes[.posixPermissions] as? Int == 0o600)
         try expect(SigningKey(file: path).verificationKey, equals: key.verificationKey)
-        expectRefusal(saying: "no key is written over") {
+        expectRefusal(saying: "keys are never overwritten") {
             try SigningKey.generate().write(to: path)
         }
         try expect(SigningKey(file: path).verificationKey, equals: key.verificationKey)

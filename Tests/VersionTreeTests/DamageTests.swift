@@ -99,4 +99,13 @@ import StorageTestSupport
         try expect(temporary.versions.missing(of: "1").isEmpty)
         try expect(readTree(temporary.tree("1")), equals: ["run": "#!only here"])
     }
+
+    // Hostile input 14. A tree of links shows what it links to, unread: a check finds it, a server does not
+    // serve it, and a copy is refused.
+    @Test func `serves no byte of a damaged object that is read whole`() throws {
+        let temporary = try make()
+        let address = try address(of: "shared content")
+        try flipByte(temporary.tree("1") + "/a")
+        expectRefusal(.damagedObject) { try temporary.versions.store.read(address, limit: 1 << 20) }
+    }
 }

@@ -54,7 +54,7 @@ import StorageTestSupport
         let impatient = try VersionStore.open(temporary.path, options: options)
         try writer.hold(source + "/d/page.html") {
             expectRefusal(
-                .changedWhileRead, saying: "\"d/page.html\"", "open for writing",
+                .changedWhileRead, saying: "\"d/page.html\"", "another process is writing it",
                 "repeat the command"
             ) {
                 _ = try impatient.add(directory: source, version: "1")

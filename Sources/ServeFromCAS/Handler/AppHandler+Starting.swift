@@ -51,7 +51,7 @@ extension AppHandler {
                 if browser != nil || head.isNavigationOfWorker {
                     noteStart(
                         of: begun.version, begun.token, in: browser,
-                        isOfScript: head.isWorkerScript)
+                        isOfWorker: head.isWorkerScript || head.isPageOfWorker)
                 }
                 if head.isFromAnotherOrigin {
                     startedByOthers.withLock { _ = $0.insert(begun.version) }

@@ -30,15 +30,16 @@ extension AppHandler {
         var isOlderAlone: Bool?
     }
 
-    /// - Parameter isOfScript: whether the worker's script makes the start, beside the open pages. A navigation may end
-    ///   a page, or be another tab's, so only a page that has just come may be what the worker shows for it.
+    /// - Parameter isOfWorker: whether the worker itself makes the start (by its script, or a page by its address), beside
+    ///   the open pages. A navigation may end a page, or be another tab's, so only a page that has just come may be what
+    ///   the worker shows for it.
     func noteStart(
-        of version: String, _ token: String, in browser: String?, isOfScript: Bool
+        of version: String, _ token: String, in browser: String?, isOfWorker: Bool
     ) {
         let since = SystemClock.now - .seconds(30)
         let late = heardAt.withLock { $0 }
         let isHeard = bridge.sessions.contains {
-            mayBe($0, of: browser) && (isOfScript || late[$0] ?? .zero >= since)
+            mayBe($0, of: browser) && (isOfWorker || late[$0] ?? .zero >= since)
         }
         let start = StartBehindWorker(
             version: version, token: token, browser: browser,
@@ -48,7 +49,7 @@ extension AppHandler {
 
     /// Records that a page reports for the first time; it may be gone again when the time of a start ends.
     func noteHeard(_ session: BridgeSessionID) {
-        heardAt.withLock { $0[session] = SystemClock.now }
+        heardAt.withLock { $0[session] = $0[session] ?? SystemClock.now }
         let version = page(of: session)
         startBehindWorker.withLock { start in
             guard let begun = start else { return }

@@ -144,6 +144,7 @@ final class AppHandler: RequestHandler {
             switch tokenPolicy.verdict(on: head) {
             case .granted: break
             case .grantedWithCookie(let cookie):
+                tokenTrouble.end()
                 cookies.append(cookie)
                 head.hasSecret = true
             case .refused(let response):

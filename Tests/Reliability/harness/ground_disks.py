@@ -101,7 +101,7 @@ def tmpfs(lab):
         mapping[0:5000] = b"a" * 5000  # faults the pages in for writing, which changes the times once
         # Refused as being written; then old enough that an add does not ask whether somebody may write it, nor would a cache that believes in times.
         refused = said("add", source, "--version", "0", statuses=(1,))
-        said.expect("open for writing" in refused.errors, "a file that is mapped for writing is added")
+        said.expect("another process is writing it" in refused.errors, "a file that is mapped for writing is added")
         before = os.stat(path)
         while os.stat(path).st_ctime_ns + 10_500_000_000 > _now():
             time.sleep(0.05)
