@@ -67,7 +67,7 @@ extension Invocation {
                 entry.routes.isEmpty ? "" : "  (\(entry.routes.joined(separator: ", ")))"
             output.print(
                 """
-                \(padding)\(size)  \(entry.address.shortDescription)  \(mark) \
+                \(padding)\(size)  \(entry.address.shortDescription)  \(mark)  \
                 \(entry.path)\(routes)
                 """)
         }

@@ -338,7 +338,7 @@ import StrictJSON
         let notices = Notices()
         try place.publisher(adopting, notices: notices).resign(ChannelName(channel))
         let said = notices.all.first { $0.hasPrefix("signing channel \(channel)") }
-        expect(said?.contains("is adopted, which the keys") == true, "\(notices.all)")
+        expect(said?.contains("the adopted pointer of sequence") == true, "\(notices.all)")
         try expect(place.pointer(channel).releases.contains(where: \.isMandatory))
     }
 
