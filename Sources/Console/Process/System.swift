@@ -109,6 +109,8 @@ package enum System {
             })
     }
 
+    static func pause() { _ = cPause() }
+
     /// Makes sure that descriptors 0, 1 and 2 are taken: a file opened later could get the number, and the results.
     ///
     /// The replacement is opened the wrong way round, so that using it fails.
@@ -159,6 +161,8 @@ private func cWrite(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: In
 }
 
 private func cClose(_ descriptor: Int32) -> Int32 { close(descriptor) }
+
+private func cPause() -> Int32 { pause() }
 
 #if ORDERLY_EXIT
     private func cExit(_ status: Int32) -> Never { exit(status) }

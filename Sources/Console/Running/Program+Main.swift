@@ -15,6 +15,13 @@ extension Program {
         returnFreedMemory()
         System.reserveStandardDescriptors()
         Interruption.install()
+        // The kernel gives a signal to the first thread if it can; one that waits for a file system that hangs would
+        // never take it.
+        Parallel.detach { end(with: arguments) }
+        while true { System.pause() }
+    }
+
+    private func end(with arguments: [String?]) -> Never {
         let surroundings = Surroundings.process()
         // A replacement for the argument that is not text.
         let words = arguments.map { $0 ?? "\u{FFFD}" }
