@@ -33,14 +33,18 @@ package enum DownloadOutcome: String, Sendable, Hashable, CaseIterable {
 
 // What becomes of updates.
 extension StoreEvent {
+    /// - Parameter wish: which of the origin's releases was asked for.
     package static func checked(
-        origin: String, outcome: CheckOutcome, version: String?, reason: String?,
-        failure: JournalFailure? = nil
+        origin: String, for wish: PullOptions? = nil, outcome: CheckOutcome, version: String?,
+        reason: String?, failure: JournalFailure? = nil
     ) -> StoreEvent {
         StoreEvent(
             "check",
             [
                 "origin": .text(origin), "outcome": .text(outcome.rawValue),
+                // The usual one goes without saying.
+                "channel": wish?.channel == PullOptions().channel ? nil : .text(wish?.channel),
+                "release": .text(wish?.release),
                 "version": .text(version), "reason": .text(reason), "code": .text(failure?.code),
                 "ofStore": failure?.isOfStore == true ? .bool(true) : nil,
             ])

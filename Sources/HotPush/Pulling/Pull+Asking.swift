@@ -29,7 +29,7 @@ extension Pull {
             try note(reply, of: text)
             return reply
         } catch {
-            options.journal?.record(error, asking: text)
+            options.journal?.record(error, asking: text, for: options)
             throw error
         }
     }

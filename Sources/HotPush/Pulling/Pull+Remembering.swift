@@ -75,7 +75,7 @@ extension Pull {
         }
         journal.record(
             .checked(
-                origin: origin, outcome: outcome, version: version, reason: reason,
+                origin: origin, for: options, outcome: outcome, version: version, reason: reason,
                 failure: failure))
     }
 

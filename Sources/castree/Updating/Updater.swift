@@ -181,9 +181,11 @@ final class Updater: Sendable {
 
     /// Records a failure that the child could not record itself.
     private func note(_ failure: String, code: String?) {
+        var wish = PullOptions()
+        wish.channel = settings.channel
         journal.record(
             .checked(
-                origin: settings.origin, outcome: .failed, version: nil, reason: failure,
+                origin: settings.origin, for: wish, outcome: .failed, version: nil, reason: failure,
                 failure: code.map { JournalFailure(code: $0) }))
     }
 
