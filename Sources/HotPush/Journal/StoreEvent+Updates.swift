@@ -33,18 +33,18 @@ package enum DownloadOutcome: String, Sendable, Hashable, CaseIterable {
 
 // What becomes of updates.
 extension StoreEvent {
-    /// - Parameter wish: which of the origin's releases was asked for.
+    /// - Parameters:
+    ///   - channel: the one that was asked, unless it is the usual one.
+    ///   - release: the one that was asked for, if not the newest.
     package static func checked(
-        origin: String, for wish: PullOptions? = nil, outcome: CheckOutcome, version: String?,
-        reason: String?, failure: JournalFailure? = nil
+        origin: String, channel: String? = nil, release: String? = nil, outcome: CheckOutcome,
+        version: String?, reason: String?, failure: JournalFailure? = nil
     ) -> StoreEvent {
         StoreEvent(
             "check",
             [
                 "origin": .text(origin), "outcome": .text(outcome.rawValue),
-                // The usual one goes without saying.
-                "channel": wish?.channel == PullOptions().channel ? nil : .text(wish?.channel),
-                "release": .text(wish?.release),
+                "channel": .text(channel), "release": .text(release),
                 "version": .text(version), "reason": .text(reason), "code": .text(failure?.code),
                 "ofStore": failure?.isOfStore == true ? .bool(true) : nil,
             ])

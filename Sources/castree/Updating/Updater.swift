@@ -185,8 +185,8 @@ final class Updater: Sendable {
         wish.channel = settings.channel
         journal.record(
             .checked(
-                origin: settings.origin, for: wish, outcome: .failed, version: nil, reason: failure,
-                failure: code.map { JournalFailure(code: $0) }))
+                origin: settings.origin, channel: wish.unusualChannel, outcome: .failed,
+                version: nil, reason: failure, failure: code.map { JournalFailure(code: $0) }))
     }
 
     /// Reports that the origin answers again, in the words that the child has recorded.
