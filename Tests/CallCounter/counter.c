@@ -6,6 +6,8 @@
 //
 //     CASTREE_COUNTS         the file: COUNTED_KINDS numbers of 64 bits, see kinds.h; made by whoever asks
 //     CASTREE_UNREADABLE     the number of an inode (decimal): what is read from it ends with EIO, as of a bad sector
+//     CASTREE_HANGING        how paths begin that hang when they are opened: the thread says "hangs" on standard error,
+//                            and takes no signal from then on, as on a mount whose server is gone
 //     CASTREE_PROCESSORS     as many processors it finds: how the work is spread must not depend on the machine
 //     CASTREE_CLOCK_AHEAD    seconds by which the program's wall clock is ahead: files that were written a moment
 //                            ago are then old enough to be trusted by their time stamps, without waiting
@@ -19,11 +21,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
@@ -38,6 +42,7 @@ static _Atomic uint64_t unread[COUNTED_KINDS];
 static _Atomic uint64_t *counts = unread;
 static long ahead, processors;
 static unsigned long unreadable;
+static const char *hanging;
 static const volatile int64_t *stepped;
 
 // The function that would have been called.
@@ -65,6 +70,7 @@ __attribute__((constructor)) static void attach(void) {
     }
     const char *inode = getenv("CASTREE_UNREADABLE");
     if (inode) unreadable = strtoul(inode, NULL, 10);
+    hanging = getenv("CASTREE_HANGING");
     const char *number = getenv("CASTREE_PROCESSORS");
     if (number) processors = atol(number);
     const char *path = getenv("CASTREE_COUNTS");
@@ -98,6 +104,15 @@ static int is_bad(int file) {
     if (!unreadable || next(file, &status) != 0 || status.st_ino != unreadable) return 0;
     errno = EIO;
     return 1;
+}
+
+static void hang(const char *path) {
+    if (!hanging || strncmp(path, hanging, strlen(hanging)) != 0) return;
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, NULL);
+    syscall(SYS_write, 2, "hangs\n", 6);
+    for (;;) pause();
 }
 
 // A function with a fixed list of arguments that is one kind, and its twin for large files.
@@ -142,11 +157,13 @@ int open64(const char *path, int flags, ...) {
     return next(path, flags, mode);
 }
 int openat(int directory, const char *path, int flags, ...) {
+    hang(path);
     NEXT(openat);
     MODE(flags);
     return next(directory, path, flags, mode);
 }
 int openat64(int directory, const char *path, int flags, ...) {
+    hang(path);
     NEXT(openat64);
     MODE(flags);
     return next(directory, path, flags, mode);
@@ -172,8 +189,12 @@ COUNTED(COUNTED_STAT, int, access, (const char *path, int mode), (path, mode))
 COUNTED(COUNTED_STAT, int, faccessat, (int directory, const char *path, int mode, int flags),
         (directory, path, mode, flags))
 COUNTED(COUNTED_STAT, ssize_t, readlink, (const char *path, char *target, size_t size), (path, target, size))
-COUNTED(COUNTED_STAT, ssize_t, readlinkat, (int directory, const char *path, char *target, size_t size),
-        (directory, path, target, size))
+ssize_t readlinkat(int directory, const char *path, char *target, size_t size) {
+    hang(path);
+    NEXT(readlinkat);
+    count(COUNTED_STAT);
+    return next(directory, path, target, size);
+}
 
 TRANSFERRED(COUNTED_READ, COUNTED_RECEIVE, read, (int file, void *bytes, size_t size), (file, bytes, size))
 TRANSFERRED(COUNTED_READ, COUNTED_RECEIVE, readv, (int file, const struct iovec *parts, int size),

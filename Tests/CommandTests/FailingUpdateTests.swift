@@ -52,12 +52,37 @@ import ProgramTestSupport
             "a disk large enough by now",
             [(10, available), (9, tooSmall), (4, available), (3, pending)], nil
         ),
+        (
+            "a disk too small, then what waited", [(9, available), (8, tooSmall), (4, old)],
+            "outOfSpace"
+        ),
+        ("keys that nobody trusts, then what waited", [(9, untrusted), (4, old)], "untrusted"),
+        ("a release that is asked for by name", [(9, untrusted + release)], "untrusted"),
         ("another origin after keys that nobody trusts", [(9, untrusted), (4, other)], nil),
         (
             "another origin after failures",
             [(7200, failed), (60, failed), (50, failed), (9, other)], nil
         ),
     ]
+
+    /// The same beside what else of the origin was asked for last, which `asked` shows.
+    static let otherHistories:
+        [(name: String, events: [(ago: Int64, event: String)], code: String?)] = [
+            (
+                "keys that nobody trusts, then another channel",
+                [(9, untrusted), (5, available + beta), (4, came)], "untrusted"
+            ),
+            (
+                "keys that nobody trusts, then an older release",
+                [(9, untrusted), (5, nothing + release)], "untrusted"
+            ),
+            (
+                "another channel that failed once", [(9, untrusted + beta), (4, nothing)],
+                "untrusted"
+            ),
+            ("another channel, two days ago", [(172_800, untrusted + beta), (4, nothing)], nil),
+            ("an older release that failed once", [(9, untrusted + release), (4, nothing)], nil),
+        ]
 
     private static let origin = #""event":"check","origin":"https://a.example""#
     private static let offline = origin + #","outcome":"offline","reason":"no route""#
@@ -73,6 +98,10 @@ import ProgramTestSupport
     private static let other =
         #""event":"check","origin":"https://b.example","outcome":"nothingNew""#
     private static let pending = #""event":"pending","version":"9""#
+    private static let old = #""event":"switch","version":"8","from":"7""#
+    private static let beta = #","channel":"beta""#
+    private static let release = #","release":"8""#
+    private static let came = broken.replacing("failed", with: "finished")
     private static let broken =
         #""event":"downloadEnded","version":"9","outcome":"failed","reason":"cut","files":0,"bytes":0,"#
         + #""reusedBytes":0,"resumedBytes":0,"requests":1,"milliseconds":1"#
@@ -83,12 +112,12 @@ import ProgramTestSupport
     @Test func `updates that fail are told, and a problem once somebody is needed`() throws {
         try place.castree("init", "--no-sync")
         let now = Int64(Date().timeIntervalSince1970)
-        for history in Self.histories {
+        for history in Self.histories + Self.otherHistories {
             try write(history.events, now)
             let status = try status()
             let expected = history.code.map { [$0] } ?? []
             expect(status.problems.map(\.code), equals: expected, "\(history.name)")
-            if history.code != nil {
+            if history.code != nil, Self.histories.contains(where: { $0.name == history.name }) {
                 let asked = try place.castree("status").text.split(separator: "\n")
                     .first { $0.hasPrefix("asked") }
                 expect(asked?.contains(" failed since "), equals: true, "\(history.name)")

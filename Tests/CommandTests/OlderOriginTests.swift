@@ -54,6 +54,11 @@ import ProgramTestSupport
             expect(place.exists("site/log"), equals: kind == .copied, "\(words)")
         }
 
+        let planned = try place.done(words: ["prune", "site", "--dry-run"] + kind.signing)
+        expect(
+            planned.errors.contains("would begin the log"), equals: kind != .copied, "\(planned)")
+        expect(place.exists("site/log"), equals: kind == .copied)
+
         let published = try place.done(words: ["publish", "3", "site", "--no-sync"] + kind.signing)
         expect(
             published.errors.contains("begins with the pointers of 2 channels"),

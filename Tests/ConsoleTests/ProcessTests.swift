@@ -92,6 +92,17 @@ import Expectations
         }
     }
 
+    @Test func `whatever holds it, the process ends thirty seconds after the first signal`() async {
+        await #expect(processExitsWith: .exitCode(130)) {
+            run { _ in
+                try send(SIGTERM)
+                expect(alarm(0), equals: 30)
+                kill(getpid(), SIGALRM)
+                while true { pause() }
+            }
+        }
+    }
+
     @Test func `a signal cancels the work that a command waits for`() async {
         await #expect(processExitsWith: .exitCode(130)) {
             try await onOwnThread { () -> Void in

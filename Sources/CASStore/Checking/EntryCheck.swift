@@ -208,15 +208,23 @@ struct EntryCheck {
         guard entry.status.owner == root.owner, let least = Self.leastMode(of: entry),
             mode & least & 0o700 != least & 0o700
         else { return nil }
-        let isRepairing = quarantine != nil
-        if isRepairing { try fileSystem.setMode(entry.directory, entry.name, mode | least) }
+        var isRepaired = false
+        if quarantine != nil {
+            try fileSystem.setMode(entry.directory, entry.name, mode | least)
+            let now = try fileSystem.status(entry.directory, entry.name)?.mode ?? least
+            isRepaired = now & least & 0o700 == least & 0o700
+        }
         let digits = String(mode & 0o777, radix: 8)
         let octal = String(repeating: "0", count: 3 - digits.count) + digits
         return Finding(
             .wrongMode, path: printable(entry.path, .max),
             "\(printable(entry.path)) in the store is closed to its owner (mode \(octal))"
-                + (isRepairing ? "" : "; castree fsck --repair opens it"),
-            isRepaired: isRepairing)
+                + (isRepaired
+                    ? ""
+                    : quarantine == nil
+                        ? "; castree fsck --repair opens it"
+                        : "; setting its mode changes nothing"),
+            isRepaired: isRepaired)
     }
 
     /// The rights that castree gives at least; `nil` for what is opened by nobody.

@@ -202,7 +202,7 @@ struct ShardCheck: ~Copyable {
                 Suspicion(
                     kind: kind, address: address, fingerprint: found.fingerprint,
                     byteCount: status.byteCount))
-        } else if status.mode != 0o444 {
+        } else if status.mode != 0o444, store.keepsModes {
             suspicions.append(Suspicion(kind: .wrongMode, address: address))
         } else {
             noteSound(address, inode: status.inode, time: now)
@@ -216,7 +216,8 @@ struct ShardCheck: ~Copyable {
         _ row: ObjectRow, _ time: UInt32, _ directory: Int32, _ name: UnsafePointer<CChar>
     ) throws(StoreError) -> Bool {
         guard row.isPresent, let status = try store.fileSystem.status(directory, name),
-            status.kind == .regular, status.mode == 0o444, status.byteCount == row.byteCount
+            status.kind == .regular, status.byteCount == row.byteCount,
+            status.mode == 0o444 || !store.keepsModes
         else { return false }
         progress.skippedObjects += 1
         progress.skippedBytes += status.byteCount
@@ -278,7 +279,7 @@ struct ShardCheck: ~Copyable {
     }
 
     private mutating func judgeMode(of address: ObjectID, _ status: FileStatus) {
-        if status.mode != 0o555 {
+        if status.mode != 0o555, store.keepsModes {
             suspicions.append(
                 Suspicion(
                     kind: .wrongMode, address: address, path: StoreLayout.executableCopySuffix))

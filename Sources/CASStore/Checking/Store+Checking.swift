@@ -195,6 +195,7 @@ extension Store {
                 isExecutableCopy = false
             }
             try setMode(of: address, executable: isExecutableCopy)
+            return try !holds(suspicion, index, &checker)
         case .damagedExecutableCopy:
             guard try objects.hasShard(of: address) else { return false }
             let path = StoreLayout.objectPath(address, executable: true)

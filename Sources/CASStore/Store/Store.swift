@@ -19,6 +19,8 @@ public final class Store: Sendable {
     let healed = Mutex<Set<ObjectID>>([])
     /// What a clean-up could not open or remove, with the reason, by path.
     let passedOver = Mutex<[String: String]>([:])
+    /// Whether files here keep their modes, once that was tried.
+    let triedModes = Mutex<Bool?>(nil)
     /// Reported reasons why directories were not counted.
     let uncounted = Mutex<Set<String>>([])
 

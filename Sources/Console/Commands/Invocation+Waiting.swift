@@ -3,9 +3,9 @@ import Synchronization
 extension Invocation {
     /// Runs asynchronous work to its end and returns its result; a signal cancels it.
     ///
-    /// A command is synchronous and runs on the main thread, which waits here: the work runs elsewhere, and must not
-    /// need the main actor. After SIGINT its task is cancelled, and its end awaited, so that it can keep what is
-    /// staged.
+    /// A command is synchronous, and its thread waits here: the work runs elsewhere, and must not need the main actor,
+    /// whose thread takes the signals. After SIGINT its task is cancelled, and its end awaited, so that it can keep
+    /// what is staged.
     ///
     ///     let pulled = try invocation.waiting { try await client.pull(url) }
     /// - Throws: what the work throws; `internal` if the system has no descriptor left.

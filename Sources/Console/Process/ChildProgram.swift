@@ -23,8 +23,7 @@ package final class ChildProgram: Sendable {
     package convenience init(
         _ path: String, _ words: [String], hasInput: Bool = true
     ) throws(SystemError) {
-        let child = try Self.spawn(path, [path] + words, takingErrors: true)
-        if !hasInput { Self.shut([child.input]) }
+        let child = try Self.spawn(path, [path] + words, takingErrors: true, hasInput: hasInput)
         self.init(
             child.process, output: child.output, input: hasInput ? child.input : nil,
             isLeader: false)
@@ -41,9 +40,11 @@ package final class ChildProgram: Sendable {
     /// - Parameters:
     ///   - words: its arguments, beginning with the name it is called by.
     ///   - takesErrors: whether its standard error is its output, too; otherwise it is this program's.
+    ///   - hasInput: whether its input lasts; otherwise it is at its end before the program begins.
     ///   - flags: of posix_spawnattr_setflags(3); POSIX_SPAWN_SETSIGDEF resets the signals ``Interruption`` ignores.
     static func spawn(
-        _ path: String, _ words: [String], takingErrors takesErrors: Bool, _ flags: Int32 = 0
+        _ path: String, _ words: [String], takingErrors takesErrors: Bool, hasInput: Bool = true,
+        _ flags: Int32 = 0
     ) throws(SystemError) -> (process: pid_t, input: Int32, output: Int32) {
         let out = try System.makePipe()
         let inward: (source: Int32, target: Int32)
@@ -53,6 +54,7 @@ package final class ChildProgram: Sendable {
             shut([out.source, out.target])
             throw error
         }
+        if !hasInput { shut([inward.target]) }
         var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
         defer { for argument in arguments { free(argument) } }
         #if canImport(Glibc)
@@ -82,7 +84,7 @@ package final class ChildProgram: Sendable {
         let result = posix_spawn(&process, path, &actions, &attributes, &arguments, environ)
         shut([inward.source, out.target])
         guard result == 0 else {
-            shut([inward.target, out.source])
+            shut(hasInput ? [inward.target, out.source] : [out.source])
             throw SystemError(number: result)
         }
         return (process, inward.target, out.source)

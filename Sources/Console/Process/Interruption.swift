@@ -8,7 +8,8 @@ import Synchronization
 
 /// Whether SIGINT or SIGTERM has asked the program to stop.
 ///
-/// Long work checks `isRequested`, keeps what is staged and ends. A second signal ends the process at once.
+/// Long work checks `isRequested`, keeps what is staged and ends. A second signal ends the process at once, and so do
+/// thirty seconds.
 package enum Interruption {
     /// Whether a signal has come; any thread may ask, at the cost of a load.
     package static var isRequested: Bool {
@@ -28,14 +29,6 @@ package enum Interruption {
         return descriptor < 0 ? nil : descriptor
     }
 
-    /// Makes the process end at most `seconds` after the signal, even if the task runtime waits for a thread.
-    package static func insist(after seconds: UInt32) {
-        handle(SIGALRM) { _ in _exit(ExitStatus.failed.rawValue) }
-        endLimit.store(seconds, ordering: .relaxed)
-        if isRequested { alarm(seconds) }
-    }
-
-    private static let endLimit = Atomic<UInt32>(0)
     private static let signalCount = Atomic<Int>(0)
     private static let firstSignal = Atomic<Int32>(0)
     private static let wakeSource = Atomic<Int32>(-1)
@@ -49,9 +42,9 @@ package enum Interruption {
         signal(SIGCHLD, SIG_DFL)
         // Touches every variable once: the handler must not be the one that initializes them.
         guard signalCount.load(ordering: .relaxed) == 0, wakeDescriptor == nil,
-            wakeTarget.load(ordering: .relaxed) < 0, firstSignal.load(ordering: .relaxed) == 0,
-            endLimit.load(ordering: .relaxed) == 0
+            wakeTarget.load(ordering: .relaxed) < 0, firstSignal.load(ordering: .relaxed) == 0
         else { return }
+        handle(SIGALRM) { _ in _exit(ExitStatus.interrupted.rawValue) }
         // If no descriptor is left for a pipe, `isRequested` still works.
         if let ends = try? System.makePipe(isWake: true) {
             wakeSource.store(ends.source, ordering: .relaxed)
@@ -83,8 +76,8 @@ package enum Interruption {
             _exit(ExitStatus.interrupted.rawValue)
         }
         firstSignal.store(number, ordering: .relaxed)
-        // 0 seconds sets none.
-        alarm(endLimit.load(ordering: .relaxed))
+        // A file system that hangs may hold a thread for ever.
+        alarm(30)
         let savedError = errno
         System.wake(wakeTarget.load(ordering: .relaxed))
         errno = savedError

@@ -13,7 +13,7 @@ extension System {
     package static func programPath() -> String? {
         let link = "/proc/self/exe"
         return resolved(link) ?? formerTarget(of: link)
-            ?? CommandLine.arguments.first.flatMap { resolved($0) }
+            ?? rawArguments.first.flatMap { resolved(String(cString: $0)) }
     }
 
     private static func resolved(_ name: String) -> String? {
@@ -84,13 +84,7 @@ extension System {
         for word in words ?? [] { made.append(strdup(word)) }
         defer { for word in made { free(word) } }
         guard !made.contains(nil) else { throw SystemError(number: ENOMEM) }
-        var arguments = made
-        if words == nil {
-            for index in 1..<max(1, Int(CommandLine.argc)) {
-                arguments.append(CommandLine.unsafeArgv[index])
-            }
-        }
-        arguments.append(nil)
+        var arguments = made + (words == nil ? Array(rawArguments.dropFirst()) : []) + [nil]
         execv(path, &arguments)
         throw SystemError(number: errno)
     }

@@ -1,5 +1,6 @@
 // The system calls of this module, except for signals: writing, terminals, the environment, the arguments.
 
+import CStartup
 import Platform
 
 #if canImport(Glibc)
@@ -93,17 +94,22 @@ package enum System {
         getenv(name).map { String(cString: $0) }
     }
 
-    /// Whether a program can learn its arguments: Swift reads /proc/self/cmdline.
-    static var hasArguments: Bool { CommandLine.argc > 0 }
-
-    static var hasProc: Bool { access("/proc/self/cmdline", R_OK) == 0 }
-
     /// The arguments after the program's name; nil in place of one that is not UTF-8.
     static func arguments() -> [String?] {
-        (1..<max(1, Int(CommandLine.argc))).map { index in
-            CommandLine.unsafeArgv[index].flatMap { String(validatingCString: $0) }
-        }
+        rawArguments.dropFirst().map { String(validatingCString: $0) }
     }
+
+    /// The arguments as they were given, for as long as the process runs.
+    static var rawArguments: [UnsafeMutablePointer<CChar>] {
+        guard let first = castree_arguments() else { return [] }
+        return Array(
+            sequence(state: first) { place in
+                defer { place += 1 }
+                return place.pointee
+            })
+    }
+
+    static func pause() { _ = cPause() }
 
     /// Makes sure that descriptors 0, 1 and 2 are taken: a file opened later could get the number, and the results.
     ///
@@ -155,6 +161,8 @@ private func cWrite(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: In
 }
 
 private func cClose(_ descriptor: Int32) -> Int32 { close(descriptor) }
+
+private func cPause() -> Int32 { pause() }
 
 #if ORDERLY_EXIT
     private func cExit(_ status: Int32) -> Never { exit(status) }

@@ -15,24 +15,18 @@ extension Program {
         returnFreedMemory()
         System.reserveStandardDescriptors()
         Interruption.install()
+        // The kernel gives a signal to the first thread if it can; one that waits for a file system that hangs would
+        // never take it.
+        Parallel.detach { end(with: arguments) }
+        while true { System.pause() }
+    }
+
+    private func end(with arguments: [String?]) -> Never {
         let surroundings = Surroundings.process()
         // A replacement for the argument that is not text.
         let words = arguments.map { $0 ?? "\u{FFFD}" }
         let status: ExitStatus
-        if !System.hasArguments {
-            let error = CommandError(
-                code: "noProc",
-                message: "unable to read the command line: "
-                    + (System.hasProc
-                        ? "it did not come from /proc; if LD_PRELOAD is set, a library named there may be why"
-                        : "/proc is not mounted; mount it (mount -t proc proc /proc) and repeat the command")
-            )
-            _ = report(error, to: diagnostics(for: words, surroundings), command: nil)
-            // The command is unknown, and a failure of one is the status for complete repair of another.
-            status =
-                commands.map { statuses(of: $0).status(for: error.status) }
-                .max { $0.rawValue < $1.rawValue } ?? .failed
-        } else if let index = arguments.firstIndex(of: nil) {
+        if let index = arguments.firstIndex(of: nil) {
             let error = UsageError(
                 message: "argument \(index + 1) is not valid UTF-8",
                 command: Parser(program: self).command(in: words))

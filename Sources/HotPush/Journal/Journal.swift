@@ -51,12 +51,14 @@ public final class Journal: Sendable {
     }
 
     /// Notes that an origin could not be asked, or gave no useful answer; ignores interruptions by the user.
-    func record(_ error: StoreError, asking origin: String) {
+    func record(
+        _ error: StoreError, asking origin: String, channel: String? = nil, release: String? = nil
+    ) {
         guard error.code != .interrupted else { return }
         record(
             .checked(
-                origin: origin, outcome: CheckOutcome(error), version: nil, reason: error.message,
-                failure: JournalFailure(error)))
+                origin: origin, channel: channel, release: release, outcome: CheckOutcome(error),
+                version: nil, reason: error.message, failure: JournalFailure(error)))
     }
 
     /// Ignores an error that means that the user interrupted the operation.

@@ -37,7 +37,10 @@ extension StoreEvent {
     private func words() throws(Missing) -> String {
         switch name {
         case "check":
-            let (origin, outcome) = (try said("origin"), try need(answer))
+            let outcome = try need(answer)
+            let origin =
+                try said("origin") + (text("channel").map { ", channel \($0)" } ?? "")
+                + (text("release").map { ", for version \($0)" } ?? "")
             return isOfStore
                 ? "the store failed when \(origin) was asked" + because
                 : "asked \(origin): " + words(of: outcome) + because

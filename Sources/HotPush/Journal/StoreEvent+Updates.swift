@@ -33,14 +33,18 @@ package enum DownloadOutcome: String, Sendable, Hashable, CaseIterable {
 
 // What becomes of updates.
 extension StoreEvent {
+    /// - Parameters:
+    ///   - channel: the one that was asked, unless it is the usual one.
+    ///   - release: the one that was asked for, if not the newest.
     package static func checked(
-        origin: String, outcome: CheckOutcome, version: String?, reason: String?,
-        failure: JournalFailure? = nil
+        origin: String, channel: String? = nil, release: String? = nil, outcome: CheckOutcome,
+        version: String?, reason: String?, failure: JournalFailure? = nil
     ) -> StoreEvent {
         StoreEvent(
             "check",
             [
                 "origin": .text(origin), "outcome": .text(outcome.rawValue),
+                "channel": .text(channel), "release": .text(release),
                 "version": .text(version), "reason": .text(reason), "code": .text(failure?.code),
                 "ofStore": failure?.isOfStore == true ? .bool(true) : nil,
             ])

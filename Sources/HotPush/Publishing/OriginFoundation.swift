@@ -133,14 +133,18 @@ struct OriginFoundation {
             log.note(entry, 1)
             let count = entry.pointers.count
             publisher.options.notice(
-                count == 0
-                    ? "made a new origin at \(storage.place)"
-                    : "the log of the origin at \(storage.place) begins with the pointers of "
-                        + (count == 1 ? "1 channel" : "\(count) channels"))
+                storage is DraftStorage
+                    ? wouldBegin
+                    : count == 0
+                        ? "made a new origin at \(storage.place)"
+                        : "the log of the origin at \(storage.place) begins with the pointers of "
+                            + (count == 1 ? "1 channel" : "\(count) channels"))
             return OriginState(number: 1, entry: entry, pointers: entry.pointers)
         }
         return try log.state(from: 1)
     }
+
+    private var wouldBegin: String { "would begin the log of an origin at \(storage.place)" }
 
     /// The state in a dry run.
     /// - Throws: as ``lay(_:isUrgent:checking:)``.
@@ -148,7 +152,7 @@ struct OriginFoundation {
         try checkMarker()
         let standing = try standing(traces(seen))
         let entry = try entry(nil, standing.pointers)
-        publisher.options.notice("would begin the log of an origin at \(storage.place)")
+        publisher.options.notice(wouldBegin)
         return OriginState(number: 1, entry: entry, pointers: entry.pointers)
     }
 

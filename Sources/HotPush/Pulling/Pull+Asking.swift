@@ -29,7 +29,8 @@ extension Pull {
             try note(reply, of: text)
             return reply
         } catch {
-            options.journal?.record(error, asking: text)
+            options.journal?.record(
+                error, asking: text, channel: options.unusualChannel, release: options.release)
             throw error
         }
     }

@@ -75,8 +75,8 @@ extension Pull {
         }
         journal.record(
             .checked(
-                origin: origin, outcome: outcome, version: version, reason: reason,
-                failure: failure))
+                origin: origin, channel: options.unusualChannel, release: options.release,
+                outcome: outcome, version: version, reason: reason, failure: failure))
     }
 
     func note(_ error: StoreError, during deed: String) {

@@ -9,6 +9,8 @@ public struct PullOptions: Sendable {
     public var reader: (any ReleaseFormat)?
     /// The channel of a castree origin.
     public var channel = "stable"
+    /// The same for the event log, where the usual one goes without saying.
+    package var unusualChannel: String? { channel == PullOptions().channel ? nil : channel }
     /// The version to take from a castree channel; nil for the one that the channel has for this device.
     ///
     /// If the channel does not offer it, asking throws `.notOffered`. Such a pull does not obey the pointer, so it

@@ -151,8 +151,11 @@ enum WebPlace {
 }
 
 extension OriginLocation {
-    /// The place as `trust.json` names it: the first of ``trustPlaces``.
-    package var trustPlace: String { trustPlaces[0] }
+    /// The place as `trust.json` names it: the first of ``trustPlaces``, without a look at the place, which may hang.
+    package var trustPlace: String {
+        guard case .directory(let path) = self else { return trustPlaces[0] }
+        return Self.name(Self.absolute(path, POSIXFileSystem()).split(separator: "/"))
+    }
 
     /// All names of the place: trust in any of them applies here.
     ///
@@ -173,7 +176,7 @@ extension OriginLocation {
         let here = POSIXFileSystem.workingDirectory
         var names: [String] = []
         func note(_ parts: [Substring]) {
-            let name = "/" + WebPlace.withoutDots(parts, ".", "..").joined(separator: "/")
+            let name = name(parts)
             if !names.contains(where: { $0.utf8.elementsEqual(name.utf8) }) { names.append(name) }
         }
         var rest = absolute(path, fileSystem).split(separator: "/")[...]
@@ -196,6 +199,10 @@ extension OriginLocation {
         }
         note(walked)
         return names
+    }
+
+    private static func name(_ parts: [Substring]) -> String {
+        "/" + WebPlace.withoutDots(parts, ".", "..").joined(separator: "/")
     }
 
     private static func absolute(_ path: String, _ fileSystem: POSIXFileSystem) -> String {

@@ -152,7 +152,10 @@ extension VersionStore {
             let isWrong = effectiveUser() == 0 || found.contains { $0.kind != .wrongOwner }
             if repairing, isWrong, let now = try shownManifest(of: name) {
                 try rebuildTree(of: now)
-                for position in found.indices { found[position].isRepaired = true }
+                let left = try TreeCheck(store: store, manifest: now, sound: SoundInodes()).run()
+                for position in found.indices {
+                    found[position].isRepaired = !left.contains(found[position])
+                }
             }
             report.findings += found
         } catch {

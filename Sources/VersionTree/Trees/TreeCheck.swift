@@ -74,7 +74,7 @@ struct TreeCheck: Sendable {
         if !path.isEmpty, let foreign = try store.foreignDirectory(place, status) {
             findings.append(foreign)
         }
-        if status.mode != 0o555 {
+        if status.mode != 0o555, store.keepsModes {
             findings.append(finding(.wrongModeInTree, path, "the directory is not read-only"))
         }
         let files = plan.directories[index].files
@@ -128,7 +128,7 @@ struct TreeCheck: Sendable {
         }
         let mode: UInt32 = record.isExecutable ? 0o555 : 0o444
         let wrongMode =
-            status.mode == mode
+            status.mode == mode || !store.keepsModes
             ? nil : finding(.wrongModeInTree, "the file has a wrong mode")
         if record.byteCount == 0 { return wrongMode }
         let object = try store.objects.status(

@@ -41,7 +41,6 @@ extension Invocation {
         let handler = OriginHandler(
             standing, contents, served.mirror, notice: { notices.tell($0) })
         let server = try HTTPServer(options, objects: contents) { _, _ in handler }
-        Interruption.insist(after: 30)
         try server.start()
         try reportReady(
             SocketAddress(address: address.address, port: server.port), systems.map(\.rawValue))

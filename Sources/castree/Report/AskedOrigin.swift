@@ -6,8 +6,12 @@ import VersionTree
 struct AskedOrigin {
     var at: Int64
     let origin: String
+    /// Which of its releases was asked for, if not those of the usual channel.
+    let wish: [String?]
     var outcome: CheckOutcome
     var sentence: String
+    /// What it offered last, and has not been switched to yet.
+    private var offered: String?
     /// How many updates have failed in a row, when the first did, and why the last.
     var failures = 0
     var failingSince: Int64?
@@ -45,6 +49,7 @@ struct AskedOrigin {
         {
             (failures, failingSince, self.isOffline) = (0, nil, true)
         }
+        offered = nil
         failures += times
         failingSince = failingSince ?? time
         self.failure = reason
@@ -53,7 +58,7 @@ struct AskedOrigin {
 
     private mutating func succeed() {
         (failures, failingSince, failure, isOffline) = (0, nil, nil, true)
-        obstacle = nil
+        (obstacle, offered) = (nil, nil)
     }
 
     // MARK: Reading the event log
@@ -64,29 +69,33 @@ struct AskedOrigin {
     /// The origins in use, by the event log; the one asked last at the end.
     ///
     /// One that was asked only before another has been replaced. One that is asked in turn with others counts until
-    /// it has not been asked for a day.
+    /// it has not been asked for a day, and so does a channel beside others of its origin. A release that was asked for
+    /// by name is an origin of its own.
     static func all(in entries: [JournalEntry], _ now: Int64) -> [AskedOrigin] {
         var origins: [AskedOrigin] = []
         for entry in entries {
+            let wish = [entry.event.text("channel"), entry.event.text("release")]
             if let outcome = entry.event.answer, let origin = entry.event.text("origin"),
-                origins.last?.origin != origin
+                origins.last.map({ $0.origin != origin || $0.wish != wish }) ?? true
             {
-                if let place = origins.firstIndex(where: { $0.origin == origin }) {
+                if let place = origins.firstIndex(where: { $0.origin == origin && $0.wish == wish })
+                {
                     origins.append(origins.remove(at: place))
                     origins[origins.count - 1].hasReturned = true
                 } else {
                     origins.append(
                         AskedOrigin(
-                            at: entry.at, origin: origin, outcome: outcome,
+                            at: entry.at, origin: origin, wish: wish, outcome: outcome,
                             sentence: entry.sentence))
                 }
             }
             if !origins.isEmpty { origins[origins.count - 1].note(entry) }
         }
-        let last = origins.last?.origin
+        guard let last = origins.popLast() else { return [] }
         return origins.filter {
-            $0.origin == last || $0.hasReturned && now - $0.at <= absenceMax
-        }
+            ($0.hasReturned || $0.origin == last.origin && $0.wish[1] == nil)
+                && now - $0.at <= absenceMax
+        } + [last]
     }
 
     private mutating func note(_ entry: JournalEntry) {
@@ -110,6 +119,7 @@ struct AskedOrigin {
             // The result follows as the next entry.
             case .available:
                 (wentBackSince, wentBackTimes) = (nil, 0)
+                offered = event.text("version")
                 if obstacle?.isOfAsking == true { obstacle = nil }
             }
         case (_, _, .failed?):
@@ -120,7 +130,10 @@ struct AskedOrigin {
             fail(
                 event.text("message") ?? "", failure, isOfAsking: false, at: entry.at,
                 isOffline: false)
-        case (_, _, .finished?), ("pending", _, _), ("switch", _, _): succeed()
+        case (_, _, .finished?): succeed()
+        // Other versions are switched to without an update.
+        case ("pending", _, _), ("switch", _, _):
+            if let offered, event.text("version") == offered { succeed() }
         default: break
         }
     }

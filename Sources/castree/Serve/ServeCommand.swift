@@ -176,7 +176,6 @@ extension Invocation {
         let server = try LockPatience.until(begun + limit, unless: isAsked) {
             try makeServer(versions, options)
         }
-        Interruption.insist(after: 30)
         try server.start()
         try reportReady(server)
         let opened = flag("open") ? openPage(of: server) : nil

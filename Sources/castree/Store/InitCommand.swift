@@ -19,6 +19,7 @@ extension Command {
         let path = try invocation.storePath()
         let options = try invocation.storeOptions(isDurable: !invocation.flag("no-sync"))
         let (versions, isNew) = try VersionStore.create(at: path, options: options)
+        if isNew { _ = versions.store.keepsModes }
         return try invocation.report(
             isNew ? "Created the store \(path)." : "The store \(path) already exists."
         ) { writer in

@@ -181,10 +181,12 @@ final class Updater: Sendable {
 
     /// Records a failure that the child could not record itself.
     private func note(_ failure: String, code: String?) {
+        var wish = PullOptions()
+        wish.channel = settings.channel
         journal.record(
             .checked(
-                origin: settings.origin, outcome: .failed, version: nil, reason: failure,
-                failure: code.map { JournalFailure(code: $0) }))
+                origin: settings.origin, channel: wish.unusualChannel, outcome: .failed,
+                version: nil, reason: failure, failure: code.map { JournalFailure(code: $0) }))
     }
 
     /// Reports that the origin answers again, in the words that the child has recorded.
