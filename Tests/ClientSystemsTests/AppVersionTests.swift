@@ -47,7 +47,7 @@ import StrictJSON
             expect(SemanticVersion(app: text) == nil, "\(text)")
             var app = AppTraits()
             app.version = text
-            expect(app.problemOfVersion?.contains("no version") == true, "\(text)")
+            expect(app.problemOfVersion?.contains("not a version") == true, "\(text)")
         }
         expect(AppTraits().problemOfVersion == nil)
     }

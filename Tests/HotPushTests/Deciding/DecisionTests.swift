@@ -186,7 +186,7 @@ import StrictJSON
         }
         expect(reasons.count, equals: 4)
         expect(reasons.contains { $0.contains("white page") })
-        expect(reasons.contains { $0.contains("shipped") })
+        expect(reasons.contains { $0.contains("embedded") })
     }
 
     @Test("takes an older release that the origin offers, but none older than the app itself")
