@@ -13,8 +13,9 @@ extension PinTable {
     /// itself.
     ///
     /// Navigations of frames within a page of this server carry its mark (``PageMark``). The embedded page differs
-    /// from a frame within it by what only it sends: a reload of its own path or, if its requests are marked, a
-    /// request without a mark.
+    /// from a frame within it, and from one within a tab at the same path, by what only it sends: a reload of its own
+    /// path (no page has a frame at its own address) or, if the requests of all of them are marked, a request without
+    /// a mark.
     func isEmbeddedPage(_ request: PinRequest, now: Duration) -> Bool {
         guard request.load == .frame, request.mark == nil else { return false }
         if request.isFrameOfAnotherOrigin { return !isInPage(request, now) }
@@ -24,7 +25,7 @@ extension PinTable {
         let around = browser.loads.filter {
             $0.path == referrer && $0.parent == nil && isLive($0, now)
         }
-        guard !around.isEmpty, around.allSatisfy(\.isEmbedded) else { return false }
+        guard around.contains(where: \.isEmbedded) else { return false }
         if request.isReload, request.path == referrer { return true }
         return request.canBeMarked
             && around.allSatisfy { load in

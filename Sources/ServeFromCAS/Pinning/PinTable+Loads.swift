@@ -53,6 +53,7 @@ extension PinTable {
             let old = browser.loads.remove(at: same)
             load.number = old.number
             if parent == old.number { load.parent = old.parent }
+            load.isEmbedded = load.isEmbedded || old.isEmbedded
             load.pages = min(old.pages + 1, 1_000_000)
             load.sessions = old.sessions
             load.connections = old.connections

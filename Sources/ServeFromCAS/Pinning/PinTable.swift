@@ -83,7 +83,7 @@ struct PinTable: Sendable {
         var connections = 0
         // For a frame, the load of the page around it.
         var parent: UInt64?
-        // Whether a frame of another origin's page shows it.
+        // Whether a frame of another origin's page shows it, or one of its pages.
         var isEmbedded = false
         // Whether a navigation was answered with it; else only a cookie or a page's report names it.
         var isAnswered = true

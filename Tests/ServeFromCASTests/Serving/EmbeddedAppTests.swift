@@ -73,13 +73,21 @@ struct EmbeddedAppTests {
         }
     }
 
-    @Test func `gets it when it loads itself again, as version-ready tells it to`() throws {
+    /// Where a tab of the same browser shows the same page.
+    enum Tab: CaseIterable { case none, before, after }
+
+    @Test(
+        "gets it when it loads itself again, as version-ready tells it to, also beside a tab at its path",
+        arguments: Tab.allCases)
+    func again(_ tab: Tab) throws {
         let (store, app) = try TestApp.kiosk()
         let browser = try app.browser()
+        if tab == .before { try browser.navigate() }
         let frame = [
             ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "iframe"), ("Accept", "text/html"),
         ]
         try browser.ask("GET", "/", frame + [("Sec-Fetch-Site", "same-site")])
+        if tab == .after { try browser.navigate() }
         try store.versions.activateAtNextBoot("2")
         let again = [
             ("Sec-Fetch-Site", "same-origin"), ("Referer", browser.origin + "/"),
