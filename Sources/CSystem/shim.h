@@ -29,6 +29,21 @@ static inline int castree_set_modified(int directory, const char *path, int64_t 
     return utimensat(directory, path, times, AT_SYMLINK_NOFOLLOW);
 }
 
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
+
+// fchmodat(2) that follows no link. Before glibc 2.39 the C library needs /proc for that; Linux 6.6 does not (fchmodat2, 452).
+static inline int castree_set_mode(int directory, const char *path, mode_t mode) {
+    int result = fchmodat(directory, path, mode, AT_SYMLINK_NOFOLLOW);
+#ifdef __linux__
+    if (result == 0 || errno != EOPNOTSUPP) return result;
+    result = (int)syscall(452, directory, path, mode, AT_SYMLINK_NOFOLLOW);
+    if (result != 0 && errno == ENOSYS) errno = EOPNOTSUPP;
+#endif
+    return result;
+}
+
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif

@@ -170,7 +170,7 @@ package struct POSIXFileSystem: FileSystem {
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ mode: UInt32
     ) throws(StoreError) {
         try call("fchmodat", directory, path) {
-            fchmodat(directory, path, mode_t(mode), AT_SYMLINK_NOFOLLOW)
+            castree_set_mode(directory, path, mode_t(mode))
         }
     }
 
