@@ -191,6 +191,16 @@ import BucketTestSupport
         try expect(scene.findings().map(\.path) == [OriginLayout.marker])
         try expect(scene.findings(OriginMender([])).map(\.isRepaired) == [true])
         try expect(scene.place.bytes(OriginLayout.marker) == right)
+        // What a stranger has copied from another origin proves nothing.
+        var copied = try SignedPlace(.directory, signed: "2").pointer()
+        copied.log = try scene.people.state().number + 1
+        let id = try require(scene.people.pointer().origin)
+        try scene.people.append(copied)
+        let found = try require(
+            try scene.findings(OriginMender([])).first { $0.path == OriginLayout.marker })
+        expect(found.kind == .damagedFile && !found.isRepaired, "\(found)")
+        for id in [id, copied.origin ?? ""] { expect(found.message.contains(id), "\(found)") }
+        try expect(scene.place.bytes(OriginLayout.marker) == right)
     }
 
     @Test("is no garbage, whoever counts, where the log knows nothing of it", arguments: places)
