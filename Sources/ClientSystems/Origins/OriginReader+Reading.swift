@@ -74,7 +74,7 @@ extension OriginReader {
             return pointer
         }
         // Missing trust may arrive after its pointer, so a refusal is not kept.
-        if trust != nil, case .failure = kept.outcome { return kept }
+        if trust != nil, kept.status != nil, case .failure = kept.outcome { return kept }
         state.withLock { $0.pointers[name] = kept }
         return kept
     }
@@ -103,7 +103,7 @@ extension OriginReader {
         _ understand: ([UInt8]) throws(StoreError) -> Value
     ) throws(StoreError) -> Kept<Value> {
         let status = try origin.status(of: path)
-        if let known, known.isOf(status) { return known }
+        if let known, known.isOf(status, at: now()) { return known }
         guard mayRead else {
             throw StoreError(.unread, "\(path) has to be read")
         }
@@ -111,11 +111,12 @@ extension OriginReader {
         guard let file = try origin.file(path, limit: limit) else {
             let lost = StoreError(
                 .damagedOrigin,
-                "the origin has lost \(path); the next castree publish or castree withdraw on the channel writes it again, "
-                    + "and so does castree fsck --repair")
+                "the origin has lost \(path), unless a publisher is about to write it: the log names it; the next "
+                    + "castree publish or castree withdraw on the channel writes it again, and so does castree fsck "
+                    + "--repair")
             return Kept(
-                status: nil, outcome: origin.logNames(path) ? .failure(lost) : .success(nil),
-                reading: reading)
+                status: nil, outcome: try origin.logNames(path) ? .failure(lost) : .success(nil),
+                reading: reading, missedAt: now())
         }
         let outcome: Result<Value?, StoreError>
         do throws(StoreError) {

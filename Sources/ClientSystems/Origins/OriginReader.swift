@@ -43,10 +43,12 @@ package final class OriginReader: Sendable {
         var status: FileStatus?
         var outcome: Result<Value?, StoreError>
         var reading: UInt64
+        /// When a missing file was last looked for in the log, which may name it by now.
+        var missedAt: Int64 = 0
 
-        func isOf(_ now: FileStatus?) -> Bool {
+        func isOf(_ now: FileStatus?, at time: Int64) -> Bool {
             switch (status, now) {
-            case (nil, nil): true
+            case (nil, nil): 0..<5 ~= time - missedAt
             case (let status?, let now?): now.isUnchanged(since: status)
             default: false
             }

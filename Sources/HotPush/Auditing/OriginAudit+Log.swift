@@ -75,6 +75,7 @@ extension OriginAudit {
             start += some.count
             let outlines = try outlines(of: some)
             for number in some {
+                if firstOrigins.isEmpty { firstOrigins = outlines[number]?.origins ?? [] }
                 for problem in try order.problems(with: outlines[number], number) {
                     report.findings.append(
                         OriginFinding(

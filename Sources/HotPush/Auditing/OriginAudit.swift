@@ -21,6 +21,8 @@ package final class OriginAudit {
     /// Documents that a repair has written or failed to write; an earlier listing shows their old state.
     var mended: Set<OriginKey> = []
     var unread: OriginKey?
+    /// The origins that the first signed entry of the log names: of more than one, none is proved.
+    var firstOrigins: Set<String> = []
     /// By deflated copy.
     var owners: [ObjectID: ObjectID] = [:]
 
@@ -130,13 +132,15 @@ package final class OriginAudit {
             OriginMarker.serialized(of: origin, hasClients: !state.entry.clients.isEmpty))
         let absence = absence(of: OriginLayout.marker)
         try found(
-            absence.kind, OriginLayout.marker,
+            bytes == nil ? absence.kind : .damagedFile, OriginLayout.marker,
             "what says that an origin is here: "
                 + (isOther
                     ? "it names the origin \(marked ?? ""), and the signed pointers \(origin ?? "")"
                     : bytes == nil ? absence.problem : "other bytes stand there")
         ) { () throws(StoreError) in
-            try storage.put(OriginLayout.marker, body, .pointer).isStored
+            // Anybody may have copied another origin's signed pointer here.
+            guard !isOther || origin.map({ firstOrigins == [$0] }) == true else { return false }
+            return try storage.put(OriginLayout.marker, body, .pointer).isStored
         }
     }
 

@@ -65,12 +65,15 @@ struct EntryOutline: Sendable {
     let signing: [ChannelName: Bool]
     /// Whether a signed pointer names this entry as its own.
     let isSigned: Bool
+    /// The origins that its signed pointers name.
+    let origins: Set<String>
 
     init(_ entry: LogEntry, _ number: Int64) {
         rowsBefore = entry.rows.mapValues(\.before)
         epochMax = entry.pointers.values.flatMap(\.liveReleases).map(\.version.epoch).max() ?? 0
         signing = entry.pointers.mapValues(\.isSigned)
         isSigned = entry.pointers.values.contains { $0.isSigned && $0.log == number }
+        origins = Set(entry.pointers.values.filter(\.isSigned).compactMap(\.origin))
         misplaced = entry.pointers.filter { ($0.value.log ?? 1) != number }.map(\.key).sorted()
         var bare = entry
         (bare.pointers, bare.configurations, bare.rows, bare.foreign) = ([:], [:], [:], [])

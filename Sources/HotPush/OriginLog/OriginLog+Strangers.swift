@@ -5,6 +5,8 @@ import StrictJSON
 // A stranger's entries in a signed origin: they cannot be removed, and must not prevent publishing.
 extension OriginLog {
     private static let lookedAtCountMax = 1_000
+    /// How far an entry beyond a gap may be: each number up to there costs every command requests.
+    private static let gapMax: Int64 = 16
 
     /// The entry that counts at a number: the one there, or the last before it that no stranger has written.
     /// - Throws: `.damagedOrigin`, `.unsupportedFormat` if the entry cannot be read and nothing is signed.
@@ -44,12 +46,19 @@ extension OriginLog {
     }
 
     /// The state after the newest entry, even beyond a gap; `nil` if there is no log.
+    func newestState(from hint: Int64) throws(StoreError) -> OriginState? {
+        try newestEntry(from: hint).map { (end, entry) throws(StoreError) in
+            try noted(end, entry)
+        }
+    }
+
+    /// The newest entry that counts, even beyond a gap, and the last number that is taken; `nil` if there is no log.
     ///
     /// A new entry in place of a lost one would precede entries that do not follow from it.
-    func newestState(from hint: Int64) throws(StoreError) -> OriginState? {
-        var newest = try state(from: hint)
-        while let state = newest, let later = try later(than: state.number),
-            let newer = try self.state(from: later), newer.number > state.number
+    func newestEntry(from hint: Int64) throws(StoreError) -> (end: Int64, entry: LogEntry)? {
+        var newest = try lastEntry(from: hint)
+        while let known = newest, let later = try later(than: known.end),
+            let newer = try lastEntry(from: later), newer.end > known.end
         {
             newest = newer
         }
@@ -58,14 +67,21 @@ extension OriginLog {
 
     /// The first entry after a number, even beyond a gap; `nil` if a listing shows none or is forbidden.
     ///
-    /// An entry too far away for a gap of lost ones is ignored: it would use up the numbers.
+    /// What is no entry proves no loss, and one too far away would use up the numbers: anybody may have put it there.
     private func later(than number: Int64) throws(StoreError) -> Int64? {
         let request = ListRequest(
             prefix: OriginLayout.log + "/", startAfter: OriginLayout.logEntry(number), countMax: 100
         )
         let page = try allowing([.accessDenied], try storage.list(request))
-        let next = page?.files.lazy.compactMap { OriginLayout.number(ofLogEntry: $0.key) }.first
-        return next.flatMap { $0 - number > Self.lookedAtCountMax ? nil : $0 }
+        let numbers = (page?.files ?? []).compactMap { OriginLayout.number(ofLogEntry: $0.key) }
+        for next in numbers where next - number <= Self.gapMax {
+            switch try reading(next) {
+            case .refused(let error) where Self.saysEntryIsBad(error): continue
+            case nil: continue
+            default: return next
+            }
+        }
+        return nil
     }
 
     func add(_ number: Int64, to live: inout LiveReleases) throws(StoreError) {

@@ -200,10 +200,18 @@ final class OriginLog {
 
     /// `nil` if there is no log.
     func state(from hint: Int64) throws(StoreError) -> OriginState? {
-        guard let number = try end(from: hint) else { return nil }
-        let state = try state(at: number, standing(at: number).entry)
+        try lastEntry(from: hint).map { (end, entry) throws(StoreError) in try noted(end, entry) }
+    }
+
+    func noted(_ number: Int64, _ entry: LogEntry) throws(StoreError) -> OriginState {
+        let state = try state(at: number, entry)
         last = state
         return state
+    }
+
+    /// The entry that counts at the end of the log, up to the first gap; `nil` if there is no log.
+    func lastEntry(from hint: Int64) throws(StoreError) -> (end: Int64, entry: LogEntry)? {
+        try end(from: hint).map { (end) throws(StoreError) in (end, try standing(at: end).entry) }
     }
 
     func state(at number: Int64, _ entry: LogEntry) throws(StoreError) -> OriginState {

@@ -333,7 +333,6 @@ package struct OriginPublisher: Sendable {
         _ log: OriginLog, isUnchanged: Bool
     ) throws(StoreError) -> OriginCommit {
         let pointer = state.pointers[channel] ?? .empty(channel, now: now())
-        if isUnchanged, options.sealing.isSigning { try putTrustBack(for: pointer) }
         var commit = OriginCommit(
             entry: state.number, epoch: state.entry.epoch, pointer: pointer,
             isUnchanged: isUnchanged)
@@ -345,6 +344,13 @@ package struct OriginPublisher: Sendable {
         } catch {
             // The commit exists; devices see it after the next command.
             commit.pointerProblem = error
+        }
+        do throws(StoreError) {
+            if isUnchanged, options.sealing.isSigning { try putTrustBack(for: pointer) }
+        } catch {
+            options.notice(
+                "a lost version of the trust is not put back, which the next command does: \(error.message)"
+            )
         }
         if storage.isOnDisk { try listChannels(of: state) }
         commit.figures = storage.figures

@@ -55,8 +55,8 @@ final class ReleasePacking {
     /// Makes the missing packs of the release.
     /// - Returns: whether there is anything to do.
     @discardableResult
-    func prepare(in state: OriginState) throws(StoreError) -> Bool {
-        let state = state.counted(work.channel, options.sealing)
+    func prepare(in whole: OriginState) throws(StoreError) -> Bool {
+        let state = whole.counted(work.channel, options.sealing)
         let need = try need(in: state)
         guard !need.isMet else {
             nothing = PackReport(nothingFor: need)
@@ -67,7 +67,7 @@ final class ReleasePacking {
             return true
         } catch {
             // Report the first error; the next publisher drops it, too.
-            if error.code == .outOfSpace { try? dropUnused(in: state) }
+            if error.code == .outOfSpace { try? dropUnused(in: whole) }
             throw error
         }
     }

@@ -93,6 +93,43 @@ import Synchronization
         }
     }
 
+    @Test(arguments: [false, true])
+    func `what the log names is missed within seconds, and the log is not read each time`(
+        _ isTrusting: Bool
+    ) throws {
+        let key = try SigningKey.generate()
+        let now = Mutex<Int64>(100)
+        place.signers = [key]
+        let disk = FaultyFileSystem()
+        let answers = answers(
+            OriginReader(
+                try DirectoryOrigin(place.directory.path, fileSystem: disk),
+                trust: isTrusting ? try OriginTrust([key.verificationKey]) : nil,
+                now: { now.withLock { $0 } }))
+        let steps = try place.begin("1", ["a": "one"])
+        try expect(answers.text(ModelFeed.check), equals: "404")
+        var entry = LogEntry(
+            kind: .create, createdAt: 1, author: try LogEntry.drawAuthor(), keptFrom: 1)
+        entry.channels[.stable] = 1
+        entry.pointers[.stable] = try place.signed(place.pointer)
+        try place.write(OriginLayout.logEntry(1), entry.serialized())
+        now.withLock { $0 = 104 }
+        try expect(answers.text(ModelFeed.check, mayRead: false), equals: "404")
+        now.withLock { $0 = 105 }
+        // What cannot be read now says nothing.
+        disk.arm(.fail(EMFILE, at: 1, of: [.open], path: "log"))
+        expectRefusal { try answers.text(ModelFeed.check) }
+        expect(disk.hasFired)
+        for mayRead in [true, false] {
+            expectRefusal(.damagedOrigin, saying: "has lost") {
+                try answers.text(ModelFeed.check, mayRead: mayRead)
+            }
+        }
+        try steps.history()
+        try steps.pointer()
+        try expect(answers.text(ModelFeed.check), equals: ModelFeed.told("1", of: 1))
+    }
+
     @Test func `bytes that are not what their address says are never answered`() throws {
         try place.publish("1", ["a": "one"])
         let document = OriginLayout.clientDocument(

@@ -25,15 +25,25 @@ import Synchronization
         expect(!Damage.names(fixture.place.origin + "/.publish").contains { $0.hasPrefix("work-") })
     }
 
-    @Test("leaves nothing of packs for which the room was not enough, and the release is offered")
-    func fullWhilePacking() throws {
+    @Test(
+        "leaves nothing of packs for which the room was not enough, and the release is offered",
+        arguments: [false, true])
+    func fullWhilePacking(_ isOfOthers: Bool) throws {
         let frames = fixture.kept("frames")
         let disk = FaultyFileSystem()
         disk.arm(.fail(ENOSPC, at: 5, of: [.write]))
-        let plan = try fixture.publisher(.before, on: disk).publish(
-            "r2", of: fixture.place.versions)
+        // What is packed for a channel that a signer does not count stays, too.
+        let file = fixture.place.store.directory.appending("key")
+        try SigningKey.generate().write(to: file)
+        let signer = try KeyFileSigner(file: file)
+        let plan = try fixture.publisher(.before, on: disk) {
+            if isOfOthers { $0.sealing.signers = [signer] }
+        }.publish(
+            "r2", of: fixture.place.versions,
+            as: ReleaseOffer(channel: isOfOthers ? ChannelName("beta") : .stable))
         expect(disk.hasFired && !plan.isUnchanged && plan.packing == nil)
         expect(fixture.kept("frames"), equals: frames)
+        if isOfOthers { return }
         try expect(fixture.pointer().releases[0].delivery == nil)
         let packed = try fixture.publisher().pack("r2", of: fixture.place.versions)
         expect(packed?.packs.map(\.version), equals: [nil, "r1"])

@@ -133,6 +133,29 @@ import BucketTestSupport
         }
     }
 
+    @Test(
+        "goes on where somebody puts no entry, or one far away, behind the end", arguments: places)
+    func beyondGap(_ kind: OriginPlace) throws {
+        for isSigned in [true, false] {
+            let scene = try Scene(kind, isSigned: isSigned)
+            func requestCount() throws -> Int {
+                try scene.people.publisher(scene.sealing).publish("1", of: scene.place.versions)
+                    .figures.requestCount
+            }
+            let (end, count) = try (scene.end, requestCount())
+            let last = try scene.place.bytes(OriginLayout.logEntry(end))
+            for (distance, bytes) in [(5, Array("junk".utf8)), (9, []), (1_000, last)] {
+                try scene.place.set(OriginLayout.logEntry(end + Int64(distance)), bytes)
+            }
+            // What is no entry is read twice, in case it was altered on its way.
+            try expect(requestCount() <= count + 4)
+            _ = try OriginUsage(of: scene.place.storage())
+            try scene.people.publish("2", scene.sealing)
+            try expect(scene.place.bytes(OriginLayout.logEntry(end + 1)) != nil)
+            try scene.expectOffered("2")
+        }
+    }
+
     @Test("stays where somebody has filled a gap of the log", arguments: places)
     func filledGap(_ kind: OriginPlace) throws {
         for isSigned in [true, false] {
@@ -167,6 +190,16 @@ import BucketTestSupport
         try scene.place.set(OriginLayout.marker, wrong)
         try expect(scene.findings().map(\.path) == [OriginLayout.marker])
         try expect(scene.findings(OriginMender([])).map(\.isRepaired) == [true])
+        try expect(scene.place.bytes(OriginLayout.marker) == right)
+        // What a stranger has copied from another origin proves nothing.
+        var copied = try SignedPlace(.directory, signed: "2").pointer()
+        copied.log = try scene.people.state().number + 1
+        let id = try require(scene.people.pointer().origin)
+        try scene.people.append(copied)
+        let found = try require(
+            try scene.findings(OriginMender([])).first { $0.path == OriginLayout.marker })
+        expect(found.kind == .damagedFile && !found.isRepaired, "\(found)")
+        for id in [id, copied.origin ?? ""] { expect(found.message.contains(id), "\(found)") }
         try expect(scene.place.bytes(OriginLayout.marker) == right)
     }
 

@@ -154,6 +154,16 @@ import StorageTestSupport
         try people.place.set(OriginLayout.trust(3), nil)
         try people.publish("1", people.sealing(people.mallory))
         try expect(audit(people), equals: [])
+        guard kind == .directory else { return }
+        // Where it cannot be put back, devices get their pointers nevertheless.
+        let (bytes, notices, disk) = (try people.bytes(), Notices(), FaultyFileSystem())
+        try people.place.set(OriginLayout.pointer(.stable), nil)
+        disk.arm(.fail(EMFILE, at: 1, path: OriginLayout.trust(3)))
+        try people.publisher(people.sealing(people.mallory), on: disk, notices: notices)
+            .publish("1", of: people.place.versions)
+        try expect(people.bytes(), equals: bytes)
+        expect(disk.hasFired)
+        expect(notices.all.contains { $0.contains("is not put back") }, "\(notices.all)")
     }
 
     @Test(
