@@ -50,7 +50,10 @@ import ProgramTestSupport
             (["site", "codepush", "--disable"] + key, 2, "exclude each other"),
             (["site", "codepush", "--jobs", "4"] + Self.url + key, 2, "for origins in buckets"),
             (["site", "expo", "--client-key", "key.pem"] + Self.url, 2, "takes SYSTEM=FILE"),
-            (["site", "expo", "--client-sign-command", "pushy=x"] + Self.url, 2, "does not know the system"),
+            (
+                ["site", "expo", "--client-sign-command", "pushy=x"] + Self.url, 2,
+                "does not know the system"
+            ),
             (["site", "capgo", "--client-sign-command", "capgo=x"] + Self.url, 2, "no signatures"),
             (["none", "expo"] + Self.url, 3, "there is no origin in none"),
         ]
