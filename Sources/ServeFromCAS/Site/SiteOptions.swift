@@ -84,8 +84,11 @@ public struct SiteOptions: Sendable {
     }
 
     /// Adds a field to the files at some paths, replacing one of that name for all files.
-    /// - Parameter files: a path, with all below it; or a pattern with stars that the whole path matches, `*` for
-    ///   anything within a segment, `**` for any number of segments: `/models/**`, `/**/*.wasm`.
+    /// - Parameters:
+    ///   - name: as in `add(_:_:)`.
+    ///   - value: as in `add(_:_:)`.
+    ///   - files: a path, with all below it; or a pattern with stars that the whole path matches, `*` for
+    ///     anything within a segment, `**` for any number of segments: `/models/**`, `/**/*.wasm`.
     /// - Throws: as `add(_:_:)`; `.badField` for an invalid pattern.
     public mutating func add(
         _ name: String, _ value: String, toFiles files: String
