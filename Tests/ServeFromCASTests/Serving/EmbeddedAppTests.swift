@@ -97,4 +97,22 @@ struct EmbeddedAppTests {
         try expect(browser.confirm(), equals: 204)
         try expect(store.reopened().lifecycle().knownGood, equals: ["2", "1"])
     }
+
+    @Test func `gets it beside a tab at its path that has an older version`() throws {
+        let (store, app) = try TestApp.kiosk()
+        let browser = try app.browser()
+        try expect(browser.navigate().text.contains("one"))
+        try store.versions.activate("2")
+        let frame = [
+            ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "iframe"), ("Accept", "text/html"),
+        ]
+        let shell = frame + [("Sec-Fetch-Site", "same-site")]
+        try expect(browser.ask("GET", "/", shell).text.contains("two"))
+        try store.versions.activate("1")
+        let again = [
+            ("Sec-Fetch-Site", "same-origin"), ("Referer", browser.origin + "/"),
+            ("Cache-Control", "max-age=0"),
+        ]
+        try expect(browser.ask("GET", "/", frame + again).text.contains("one"))
+    }
 }
