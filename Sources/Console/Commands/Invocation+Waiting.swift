@@ -1,6 +1,22 @@
 import Synchronization
 
 extension Invocation {
+    /// Refuses a command that starts asynchronous work where the system cannot run it.
+    ///
+    /// On Linux, libdispatch runs tasks: each second it opens `/proc/PID/stat` for its threads, and ends the program if
+    /// that fails. Call this before anything is opened.
+    /// - Throws: `CommandError` with the code `noProc` if /proc is not mounted.
+    package func requireTasks() throws(CommandError) {
+        #if os(Linux)
+            if System.isReadable("/proc/self/stat") { return }
+            throw CommandError(
+                code: "noProc",
+                message:
+                    "unable to start a server: /proc is not mounted, and without it Swift's runtime ends "
+                    + "the program; mount it (mount -t proc proc /proc) and repeat the command")
+        #endif
+    }
+
     /// Runs asynchronous work to its end and returns its result; a signal cancels it.
     ///
     /// A command is synchronous, and its thread waits here: the work runs elsewhere, and must not need the main actor,

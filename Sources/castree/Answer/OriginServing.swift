@@ -8,6 +8,7 @@ import WebServer
 
 extension Invocation {
     func serveOrigin() throws -> ExitStatus {
+        try requireTasks()
         FileLimit.raise()
         let notices = ServerNotices(diagnostics)
         defer { notices.end() }

@@ -137,6 +137,7 @@ extension Command {
             .flag("open", "open the page in the browser"),
         ]
     ) { invocation in
+        try invocation.requireTasks()
         FileLimit.raise()
         let notices = ServerNotices(invocation.diagnostics)
         defer { notices.end() }

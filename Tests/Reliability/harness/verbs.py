@@ -55,10 +55,11 @@ def prepare(tools, store, sources, numbers):
         raise SystemExit(f"ground: cannot prepare: {'; '.join(said.wrong)}")
 
 
-def ten(tools, store, sources, work, seed, prepared=()):
+def ten(tools, store, sources, work, seed, prepared=(), serves=True):
     """Says the ten main verbs to a store; `work` is a directory for what they write beside it.
 
-    `prepared` are releases that the store holds already. In the end it holds 2 and 3, and 2 is current.
+    `prepared` are releases that the store holds already. In the end it holds 2 and 3, and 2 is current. Where `serves`
+    is false, `serve` is left out.
     """
     said = Said(tools, store)
     if not prepared:
@@ -85,8 +86,9 @@ def ten(tools, store, sources, work, seed, prepared=()):
     said("checkout", "2", copy, "--mode", "copy")
     said.wrong += filter(None, [tree_complaint(copy, release(2, seed))])
     _publish_and_pull(said, work, seed)
-    served = said("serve", "--next-port")
-    said.expect("release 1<" in served.output, f"serve shows {served.output!r}")
+    if serves:
+        served = said("serve", "--next-port")
+        said.expect("release 1<" in served.output, f"serve shows {served.output!r}")
     said("activate", "2")
     said("retire", "1")
     said("gc")
