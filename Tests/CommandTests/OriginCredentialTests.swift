@@ -25,6 +25,11 @@ import ProgramTestSupport
                 "token/castree-origin-token": Self.secret,
                 "wrong-token/castree-origin-token": "none\n",
             ], to: ".")
+        // As Kubernetes mounts a secret.
+        mkdir(path("mounted"), 0o755)
+        expect(
+            symlink("../token/castree-origin-token", path("mounted/castree-origin-token")),
+            equals: 0)
         for name in ["right", "wrong", "home/.netrc", "wrong-home/.netrc"] {
             try protect(name, 0o600)
         }
@@ -65,6 +70,7 @@ import ProgramTestSupport
                 ])
             ),
             ("systemd's token", Way(environment: ["CREDENTIALS_DIRECTORY": path("token")])),
+            ("a mounted secret", Way(environment: ["CREDENTIALS_DIRECTORY": path("mounted")])),
             ("systemd's user", Way(environment: ["CREDENTIALS_DIRECTORY": path("login")])),
             ("NETRC", Way(environment: ["NETRC": path("right")])),
             ("~/.netrc", Way(environment: ["HOME": path("home")])),

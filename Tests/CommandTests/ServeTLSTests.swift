@@ -39,6 +39,25 @@ import ProgramTestSupport
         expect(refusal.body.contains("is self-signed"))
     }
 
+    // certbot's live/, /etc/ssl/certs, a mounted Kubernetes secret; a container's log.
+    @Test func `files that a user names may be symbolic links, and the log an open file`() throws {
+        for name in ["cert.pem", "cert.key"] {
+            let link = place.directory.appending(path: "live/\(name)").path
+            mkdir(place.directory.appending(path: "live").path, 0o755)
+            expect(symlink("../\(name)", link), equals: 0)
+        }
+        for log in ["/dev/stdout", "/dev/stderr", "/proc/self/fd/1"] {
+            let served = try Served(
+                place,
+                [
+                    "--certificate", "live/cert.pem", "--key", "live/cert.key", "--access-log", log,
+                    "--proxy", "/api=https://localhost:1", "--proxy-ca", "live/cert.pem",
+                ])
+            expect(served.ready.hasPrefix("Serving version 1"), "\(log)")
+            try expect(served.end().status, equals: 0)
+        }
+    }
+
     @Test(arguments: [
         (["--certificate", "cert.pem"], 2, "--key FILE"),
         (["--key", "cert.key"], 2, "--certificate FILE"),

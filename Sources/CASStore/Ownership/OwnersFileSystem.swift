@@ -85,7 +85,8 @@ extension OwnersFileSystem {
         switch (access, owner) {
         case (.updating, .failure):
             try opened(directory, path)
-        case (.creating, _), (.updating, _), (.writingFollowingLinks, _):
+        case (.creating, _), (.updating, _), (.writingFollowingLinks, _),
+            (.appendingFollowingLinks, _):
             try acting(try base.open(directory, path, access, mode: mode))
         default:
             try looking(directory, try base.open(directory, path, access, mode: mode))

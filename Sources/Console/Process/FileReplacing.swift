@@ -36,13 +36,16 @@ package func replaceFile(
 
 /// Opens a file to append to, creating it if it is absent: in another user's directory, as that user.
 ///
-/// Follows symbolic links as above, also to nothing. A file that root created there before stays root's.
+/// Follows symbolic links as above, also to nothing, or to an open file (`/dev/stdout`). A file that root created there before stays root's.
 package func openToAppend(
     _ path: String, asking owners: @escaping OwnersAsking
 ) throws(StoreError) -> Descriptor {
     let system = POSIXFileSystem()
     let typed = try OutputName(path, system, owners)
-    let place = try resolved(typed) ?? typed
+    guard let place = try resolved(typed) else {
+        return try typed.system.open(
+            typed.directory, typed.name, .appendingFollowingLinks, mode: 0)
+    }
     do throws(StoreError) {
         if let old = try place.status() { try place.refuseStrangers(old) }
         let there = place === typed ? system : place.system

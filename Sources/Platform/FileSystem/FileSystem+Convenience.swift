@@ -17,7 +17,8 @@ extension FileSystem {
         #endif
     }
 
-    /// The whole content of a regular file.
+    /// The whole content of a regular file; symbolic links are followed only to what a user named, by a path from the
+    /// working directory.
     /// - Throws: `.tooLarge` beyond `limit` bytes, `.notFound`, what reading throws.
     package func contents(
         _ directory: Int32, _ path: UnsafePointer<CChar>, limit: Int
@@ -30,14 +31,17 @@ extension FileSystem {
     package func openRegular(
         _ directory: Int32, _ path: UnsafePointer<CChar>, limit: Int
     ) throws(StoreError) -> RegularFile {
+        let isNamed = directory == POSIXFileSystem.workingDirectory
         func refusal(_ kind: FileStatus.Kind) -> StoreError {
-            let advice = directory == POSIXFileSystem.workingDirectory ? "" : ": move it away"
+            let advice = isNamed ? "" : ": move it away"
             return StoreError(
                 .io, "\(name(of: path, in: directory)) is \(kind.noun), not a regular file\(advice)"
             )
         }
         let file: Descriptor
-        do throws(StoreError) { file = try open(directory, path, .reading, mode: 0) } catch {
+        do throws(StoreError) {
+            file = try open(directory, path, isNamed ? .readingFollowingLinks : .reading, mode: 0)
+        } catch {
             guard error.isAccessDenied, try status(directory, path)?.kind == .directory else {
                 throw error
             }

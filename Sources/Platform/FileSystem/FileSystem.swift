@@ -159,6 +159,8 @@ package enum Access: Sendable, Hashable {
     /// Writing to an existing file, pipe or device that a user typed, following symbolic links, never truncated.
     case writingFollowingLinks
     case appending
+    /// The same to a file, pipe or device that a user typed, following symbolic links.
+    case appendingFollowingLinks
     /// A directory; a symbolic link is refused.
     case directory
     /// A directory, following symbolic links: for a path that a user typed.

@@ -56,6 +56,7 @@ package struct POSIXFileSystem: FileSystem {
         case .changing: O_RDWR | O_NOFOLLOW | O_NONBLOCK
         case .writingFollowingLinks: O_WRONLY
         case .appending: O_RDWR | O_APPEND | O_NOFOLLOW | O_NONBLOCK
+        case .appendingFollowingLinks: O_WRONLY | O_APPEND | O_NONBLOCK
         case .directory: O_RDONLY | O_DIRECTORY | O_NOFOLLOW
         case .directoryFollowingLinks, .typedDirectory, .directoryOfTypedFile:
             O_RDONLY | O_DIRECTORY

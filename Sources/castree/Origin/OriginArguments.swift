@@ -43,7 +43,9 @@ extension Invocation {
         var options = try publisherOptions(packs, progress)
         options.isWithdrawing = isWithdrawing
         if isOriginInBucket {
-            try refuse([.noWait, .withoutSync], "is not for origins in buckets")
+            try refuse(
+                [.noWait, .withoutSync].filter { isDeclared($0.name) },
+                "is not for origins in buckets")
             if isSet("force") {
                 throw CommandError.usage("--force is not for origins in buckets")
             }

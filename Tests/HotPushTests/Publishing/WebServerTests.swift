@@ -9,7 +9,8 @@ struct WebServerTests {
         let place = try PublishingPlace()
         let plan = try place.publish("2")
         let server = try Nginx(serving: Self.served(place.origin))
-        for (path, bytes) in try place.published() where !path.hasPrefix("log/") {
+        for (path, bytes) in try place.published()
+        where !path.hasPrefix("log/") && path != OriginLayout.marker {
             let answer = try server.fetch(path)
             expect(answer.body, equals: bytes, "\(path)")
             expect(answer.head.hasPrefix("HTTP/1.1 200"), "\(path)")
@@ -31,18 +32,37 @@ struct WebServerTests {
         expect(again.head.hasPrefix("HTTP/1.1 304") && again.body.isEmpty)
     }
 
-    private static func served(_ root: String) -> String {
-        """
-        root \(root);
-        location /objects/   { types {} default_type application/octet-stream;
-                               add_header Cache-Control "public, max-age=31536000, immutable"; }
-        location /manifests/ { types {} default_type application/json;
-                               add_header Cache-Control "public, max-age=31536000, immutable"; }
-        location /channels   { types {} default_type application/json;
-                               add_header Cache-Control "no-cache"; }
-        location = /origin.json { types {} default_type application/json; }
-        location /           { return 404; }
-        """
+    @Test("all that devices fetch is there, also of a pruned bucket's copy and of a signed origin")
+    func everyKindOfFile() throws {
+        let place = try PublishingPlace()
+        try place.publish("2")
+        let address = try ObjectID(of: Array("any".utf8))
+        let kinds: [OriginKey.Kind] = [.object, .manifest, .places, .pack, .delivery]
+        let paths =
+            kinds.map { OriginLayout.path($0, address, in: 3) }
+            + [.object, .manifest, .pack, .delivery].map { OriginLayout.path($0, address) }
+            + ["\(OriginLayout.trust)/2.json"]
+        for path in paths {
+            let file = URL(filePath: place.origin).appending(path: path)
+            try FileManager.default.createDirectory(
+                at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+            try Data(path.utf8).write(to: file)
+        }
+        let server = try Nginx(serving: Self.served(place.origin))
+        for path in paths {
+            let answer = try server.fetch(path)
+            expect(answer.body, equals: Array(path.utf8), "\(path): \(answer.head)")
+        }
+    }
+
+    /// The page's server block, for this origin.
+    private static func served(_ root: String) throws -> String {
+        let page = try String(
+            contentsOf: URL(filePath: #filePath).deletingLastPathComponent()
+                .appending(path: "../../../docs/origin-format.md"), encoding: .utf8)
+        let start = try require(page.range(of: "  root /srv/www/updates;\n")).upperBound
+        let end = try require(page.range(of: "\n}\n", range: start..<page.endIndex)).lowerBound
+        return "root \(root);\n\(page[start..<end])"
     }
 }
 
