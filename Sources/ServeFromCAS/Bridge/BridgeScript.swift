@@ -35,11 +35,11 @@ package enum BridgeScript {
           };
           // A page that was fetched ahead of its visit: its reload is not.
           const isAhead = activationStart > 0 || deliveryType === 'navigational-prefetch';
+          \#(remembering)
           \#(saying)
           // An address may have 8 KiB.
           const isShort = path => path.length < 2048;
           const whose = said + (isShort(pathOf(window)) ? '&from=' + pathOf(window) : '');
-          \#(remembering)
           \#(turning)
           \#(foreignness)
           \#(sharing)
@@ -142,10 +142,10 @@ package enum BridgeScript {
                 if (isFirst && isRestored) detail.reload = true;
                 else try {
                   // What the page came as is to be shown: it is that again.
-                  if (detail.version === original) delete tab.castreeSuccessor;
+                  if (detail.version === original) tab.castreeSuccessor = ' ';
                   const before = heard;
                   heard = detail.version + (detail.reload ? ' reload' : '');
-                  const isAgain = tab.castreeReady === (tab.castreeReady = heard);
+                  const isAgain = tab[toldOf] === (tab[toldOf] = heard);
                   if (!isAgain) tab.castreeKept = '';
                   const isOld = isForgotten && Date.now() - greetedAt < 2000;
                   if (isAgain && !isAhead || isOld && worker && worker.controller) {
