@@ -91,9 +91,16 @@ extension BridgeScript {
         // script is asked for, and what was in vain is done again when another worker has taken over. It is asked for
         // more than once, each time told anew: an answer may have been on its way before the server was told, and a
         // server that was restarted knows nothing of it.
-        const kept = again => {
+        const kept = act => {
           if (!worker || !worker.controller) return;
           let pause = 2000, wait = 0, isOver = false;
+          // However often a worker takes over, or asks for pages: three times in a tab, until there is other news.
+          const again = () => {
+            const [page, count] = (tab.castreeAgain || '').split(' ');
+            const times = page === said ? +count : 0;
+            tab.castreeAgain = `${said} ${times + 1}`;
+            if (times < 3) act();
+          };
           worker.addEventListener('controllerchange', () => {
             isOver = true;
             clearTimeout(wait);

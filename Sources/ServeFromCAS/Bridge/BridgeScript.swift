@@ -143,12 +143,14 @@ package enum BridgeScript {
                 else try {
                   // What the page came as is to be shown: it is that again.
                   if (detail.version === original) tab.castreeSuccessor = ' ';
-                  const before = heard;
+                  const before = heard, last = tab[toldOf], isKept = worker && worker.controller;
+                  // Hidden by a worker, what was to be shown at once may have been taken back, and waits: no news.
+                  if (isKept && last === detail.version + ' reload') detail.reload = true;
                   heard = detail.version + (detail.reload ? ' reload' : '');
-                  const isAgain = tab[toldOf] === (tab[toldOf] = heard);
-                  if (!isAgain) tab.castreeKept = '';
+                  const isAgain = last === (tab[toldOf] = heard);
+                  if (!isAgain) tab.castreeKept = tab.castreeAgain = '';
                   const isOld = isForgotten && Date.now() - greetedAt < 2000;
-                  if (isAgain && !isAhead || isOld && worker && worker.controller) {
+                  if (isAgain && !isAhead || isOld && isKept) {
                     if (before !== heard) kept(() => { if (emit(name, detail)) settle(name, detail); });
                     return;
                   }
@@ -178,7 +180,7 @@ package enum BridgeScript {
               tab.castreeLeftAgain = count;
               if (!count) {
                 // What was in vain while another start went on, is not now.
-                tab.castreeKept = '';
+                tab.castreeKept = tab.castreeAgain = '';
                 return page.location.reload();
               }
               kept(() => page.location.reload());
