@@ -32,6 +32,8 @@ def checks(suite):
     suite.check(
         "restart-late",
         "A page that a worker keeps, loaded before the server runs, is told of what is shown then.", late)
+    suite.check(
+        "restart-retired", "A page whose version was retired while it was cut off loads itself again, once.", retired)
     for name, what, script in (
             ("", "", ""), ("-frame", ", with a frame", FRAME), ("-restless", ", and that asks for files all the time and goes without a word", RESTLESS)):
         suite.check(
@@ -124,6 +126,31 @@ window.all = async () => app + late + await (await fetch('/data.txt')).text();</
         tab.wait("window.good")
         good = json.loads(store("lifecycle", "--json"))["knownGood"]
         demand(good == ["5", "4", "2", "1"], f"known good are {good}")
+
+
+def retired(suite):
+    store = suite.store()
+    for version in "12":
+        store.add(version, {"index.html": BRIDGED + f"""<script>window.version = '{version}';
+sessionStorage.loads = 1 + +(sessionStorage.loads || 0);
+castree.bridge.addEventListener('open', () => {{ window.isOpen = true; }});</script>"""}, activate=version == "1")
+    options = ("--app-id", str(store.path))
+    with suite.browser() as browser:
+        person = browser.person()
+        tabs = [browser.tab(person) for _ in range(2)]
+        with store.serve(*options) as server:
+            for tab in tabs:
+                tab.go(server.url)
+                tab.wait("window.isOpen")
+            demand(server.stop() == 0, "the server did not end as it should")
+        store("activate", "2")
+        store("retire", "1")
+        with store.serve(*options):
+            for tab in tabs:
+                tab.wait("window.version === '2' && window.isOpen", within=40)
+            time.sleep(2)
+            loads = [tab.run("+sessionStorage.loads") for tab in tabs]
+            demand(loads == [2, 2], f"the pages were loaded {loads} times")
 
 
 def late(suite):

@@ -1,9 +1,20 @@
 // The page's knowledge of itself: its version, whether its files match, where it is shown, what it shares.
 extension BridgeScript {
     static let remembering = #"""
+        // Frames share what the tab remembers: what was told, each has for itself; the rest, each page of ours with its frames.
+        const placeOf = own => own.parent && own.parent !== own
+          ? placeOf(own.parent) + '.' + [].indexOf.call(own.parent, own) : '';
+        let outermost = window;
+        while (outermost.frameElement) outermost = outermost.parent;
+        const place = placeOf(outermost), toldOf = 'castreeReady' + placeOf(window);
         // What the tab remembers when its page is loaded again. Where site data is blocked, its name does, if it has none.
         const tab = (() => {
-          try { if (sessionStorage) return sessionStorage; } catch (error) {}
+          try {
+            if (sessionStorage) return place ? new Proxy(sessionStorage, {
+              get: (all, key) => all[key + place],
+              set: (all, key, value) => { all[key + place] = value; return true; },
+            }) : sessionStorage;
+          } catch (error) {}
           const own = 'castree tab ', { name } = window;
           if (frameElement || name && !name.startsWith(own)) return null;
           try {
@@ -34,7 +45,7 @@ extension BridgeScript {
         // A copy that a worker keeps may be a page of a later version, too: then it has said so, and is one.
         const original = said.slice(9);
         try {
-          const [from, to] = sessionStorage.castreeSuccessor.split(' ');
+          const [from, to] = tab.castreeSuccessor.split(' ');
           if (worker && worker.controller && from === original) said = '&version=' + to;
         } catch (error) {}
         """#
@@ -63,13 +74,13 @@ extension BridgeScript {
         // `isForgotten`: the app deletes what the tab remembers, so that what this page hears at once, it may have heard before.
         let isTurned = false, isForgotten = false;
         try {
+          // What came as it was told may be told of once more, should it be left and wait again.
+          if (tab[toldOf] && tab[toldOf].split(' ')[0] === said.slice(9)) tab[toldOf] = '';
           if (said && !frameElement) {
             isForgotten = type === 'reload' && !tab.castreeVersion;
             if (tab.castreeVersion && tab.castreeVersion !== said) tab.castreeTurned = 1;
             tab.castreeVersion = said;
             if (tab.castreeKept !== said) tab.castreeKept = '';
-            // What came as it was told may be told of once more, should it be left and wait again.
-            if ((tab.castreeReady || '').split(' ')[0] === said.slice(9)) tab.castreeReady = '';
           }
           isTurned = isRestored && !!tab.castreeTurned;
         } catch (error) {}
@@ -80,9 +91,16 @@ extension BridgeScript {
         // script is asked for, and what was in vain is done again when another worker has taken over. It is asked for
         // more than once, each time told anew: an answer may have been on its way before the server was told, and a
         // server that was restarted knows nothing of it.
-        const kept = again => {
+        const kept = act => {
           if (!worker || !worker.controller) return;
           let pause = 2000, wait = 0, isOver = false;
+          // However often a worker takes over, or asks for pages: three times in a tab, until there is other news.
+          const again = () => {
+            const [page, count] = (tab.castreeAgain || '').split(' ');
+            const times = page === said ? +count : 0;
+            tab.castreeAgain = `${said} ${times + 1}`;
+            if (times < 3) act();
+          };
           worker.addEventListener('controllerchange', () => {
             isOver = true;
             clearTimeout(wait);
@@ -152,13 +170,13 @@ extension BridgeScript {
         const succeeds = async version => {
           // Once in a tab.
           const pair = original + ' ' + version;
-          if (!version || !original || version === said.slice(9) || sessionStorage.castreeSuccessor === pair) return false;
+          if (!version || !original || version === said.slice(9) || tab.castreeSuccessor === pair) return false;
           if (document.readyState !== 'complete') await new Promise(done => addEventListener('load', done, { once: true }));
           const how = '&as=' + version;
           if (await isWhole() && !await isOf(version, new Set(), how)) return false;
           const gone = window.top === shownPage() ? sessionStorage.castreeShown : '';
           if ((await post('mixed', gone, how)).status !== 205) return false;
-          sessionStorage.castreeSuccessor = pair;
+          tab.castreeSuccessor = pair;
           return true;
         };
         const judge = async () => {

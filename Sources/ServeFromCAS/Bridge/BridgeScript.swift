@@ -35,11 +35,11 @@ package enum BridgeScript {
           };
           // A page that was fetched ahead of its visit: its reload is not.
           const isAhead = activationStart > 0 || deliveryType === 'navigational-prefetch';
+          \#(remembering)
           \#(saying)
           // An address may have 8 KiB.
           const isShort = path => path.length < 2048;
           const whose = said + (isShort(pathOf(window)) ? '&from=' + pathOf(window) : '');
-          \#(remembering)
           \#(turning)
           \#(foreignness)
           \#(sharing)
@@ -142,13 +142,15 @@ package enum BridgeScript {
                 if (isFirst && isRestored) detail.reload = true;
                 else try {
                   // What the page came as is to be shown: it is that again.
-                  if (detail.version === original) delete tab.castreeSuccessor;
-                  const before = heard;
+                  if (detail.version === original) tab.castreeSuccessor = ' ';
+                  const before = heard, last = tab[toldOf], isKept = worker && worker.controller;
+                  // Hidden by a worker, what was to be shown at once may have been taken back, and waits: no news.
+                  if (isKept && last === detail.version + ' reload') detail.reload = true;
                   heard = detail.version + (detail.reload ? ' reload' : '');
-                  const isAgain = tab.castreeReady === (tab.castreeReady = heard);
-                  if (!isAgain) tab.castreeKept = '';
+                  const isAgain = last === (tab[toldOf] = heard);
+                  if (!isAgain) tab.castreeKept = tab.castreeAgain = '';
                   const isOld = isForgotten && Date.now() - greetedAt < 2000;
-                  if (isAgain && !isAhead || isOld && worker && worker.controller) {
+                  if (isAgain && !isAhead || isOld && isKept) {
                     if (before !== heard) kept(() => { if (emit(name, detail)) settle(name, detail); });
                     return;
                   }
@@ -178,7 +180,7 @@ package enum BridgeScript {
               tab.castreeLeftAgain = count;
               if (!count) {
                 // What was in vain while another start went on, is not now.
-                tab.castreeKept = '';
+                tab.castreeKept = tab.castreeAgain = '';
                 return page.location.reload();
               }
               kept(() => page.location.reload());

@@ -43,7 +43,9 @@ final class DashboardHandler: Sendable {
     // MARK: Requests
 
     func answer(_ head: RequestHead, _ exchange: Exchange) -> Answer {
-        if let response = refusal(of: head) { return .response(response) }
+        if let response = refusal(of: head) {
+            return response.head.status == 403 ? .refusal(response) : .response(response)
+        }
         switch head.text(head.path) {
         case Self.path: return .response(Self.redirect(head))
         case Self.path + "/": return answer(head, exchange, page, "text/html; charset=utf-8")

@@ -52,16 +52,19 @@ extension AppHandler {
     func hold(
         _ session: BridgeSessionID, _ connection: ConnectionID, saying query: BridgeQuery
     ) {
-        pins.withLock {
+        let isBack = pins.withLock {
             $0.hold(
                 session: session.description, connection: connection.raw, word: query.word,
                 address: query.address, now: SystemClock.now)
         }
-        guard newcomers.withLock({ $0.contains(session) }) else { return }
+        guard newcomers.withLock({ $0.contains(session) }) else {
+            if isBack { _ = storeWork.add { self.tellOfLoss(to: session) } }
+            return
+        }
         noteHeard(session)
-        // A start in progress may wait for the store. If the queue is full, the session is told with its next
-        // request, or at the next change.
-        guard startup != nil else { return welcome(session) }
+        // A start in progress may wait for the store, and so may a look for the page's version. If the queue is full,
+        // the session is told with its next request, or at the next change.
+        guard startup != nil || !isHere(page(of: session)) else { return welcome(session) }
         _ = storeWork.add { self.welcome(session) }
     }
 
@@ -78,8 +81,36 @@ extension AppHandler {
             // A page that cannot be told from others cannot have a version that has not begun.
             let page = own ?? shelf.current?.site.version.description
             guard page != ready, getsNext(ready, session) else { return }
-            let next = Announcement(version: ready, reloads: reloadsPages)
+            let next = Announcement(version: ready, reloads: reloadsPages || isLost(own))
             bridge.announce(event(next), to: session)
+        }
+    }
+
+    /// Tells a page that was away whether its version has gone meanwhile: it gets 409 until it is loaded again.
+    private func tellOfLoss(to session: BridgeSessionID) {
+        announced.withLock { _ in
+            guard isLost(page(of: session)), let ready = nextVersion, getsNext(ready, session)
+            else { return }
+            bridge.announce(.versionReady(version: ready, reload: true), to: session)
+        }
+    }
+
+    private func isHere(_ page: String?) -> Bool {
+        // Of a page whose version has no valid name nothing is known.
+        guard let page, let version = try? VersionName(page) else { return true }
+        return shelf.entry(version) != nil
+    }
+
+    /// Whether the store no longer has a page's version; may wait for the store.
+    ///
+    /// A version that it has stays on the shelf, and so pinned, for the page.
+    private func isLost(_ page: String?) -> Bool {
+        guard let page, !isHere(page) else { return false }
+        do throws(StoreError) {
+            _ = try shelf.open(VersionName(page))
+            return false
+        } catch {
+            return error.code == .noVersion
         }
     }
 

@@ -129,7 +129,7 @@ final class AppHandler: RequestHandler {
 
     func answer(_ head: RequestHead, _ exchange: Exchange) -> Answer {
         let state = loops[exchange.loop.number]
-        if let refusal = refuseHost(head, state) { return .response(refusal) }
+        if let refusal = refuseHost(head, state) { return .refusal(refusal) }
         // It has its own token, which the app's does not replace.
         if let dashboard, isReserved(head), DashboardHandler.owns(head) {
             return dashboard.answer(head, exchange)
@@ -155,12 +155,12 @@ final class AppHandler: RequestHandler {
                     isRefused.store(true, ordering: .relaxed)
                 }
                 if let page = LostTokenPage.response(to: head, Self.tokenName(port: port)) {
-                    return .response(page)
+                    return .refusal(page)
                 }
                 noteLostToken(of: head, exchange)
                 // It holds no secret, and brings the token of a page that a worker shows without a navigation.
                 let isScript = ReservedRoute(path: head.text(head.path)) == .script
-                return .response(isScript ? script(head) : response)
+                return .refusal(isScript ? script(head) : response)
             }
         }
         if isReserved(head) {

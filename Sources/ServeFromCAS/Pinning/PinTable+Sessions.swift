@@ -19,19 +19,25 @@ extension PinTable {
     /// - Parameters:
     ///   - word: the page's report of its version; it cannot hold a version that its browser was not given.
     ///   - address: the path that it was loaded from.
+    /// - Returns: whether nothing held the session's version before, since its page was away for longer than the grace.
+    @discardableResult
     mutating func hold(
         session: String, connection: UInt64, word: PageWord? = nil, address: [UInt8]? = nil,
         now: Duration
-    ) {
+    ) -> Bool {
         open(session: session)
         kept[session] = nil
         if let word { words[session] = word }
         if let address { addresses[session] = addresses[session] ?? address }
-        guard let holder = sessions[session] ?? begin(session, connection, now) else { return }
-        if !isThere(holder) { revive(session, holder, now) }
-        guard let held = sessions[session] else { return }
+        guard let holder = sessions[session] ?? begin(session, connection, now) else {
+            return false
+        }
+        let isBack = !isThere(holder)
+        if isBack { revive(session, holder, now) }
+        guard let held = sessions[session] else { return isBack }
         change(held.browser, held.load) { $0.usedAt = max($0.usedAt, now) }
         attach(connection, held.browser, held.load, now)
+        return isBack
     }
 
     /// Whether a page without a session (or none yet) is open; of one version, or of any.

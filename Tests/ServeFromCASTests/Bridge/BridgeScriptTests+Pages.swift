@@ -188,6 +188,39 @@ extension BridgeScriptTests {
     }
 
     @Test(
+        "is told of a version in each frame that a page of another origin, or of ours without the bridge, holds"
+    )
+    func siblings() throws {
+        let shells = [
+            "null; location.hostname = 'localhost'; location.ancestorOrigins = ['http://localhost:9']; let outer = 0;",
+            "{}; let outer = 0;",
+        ]
+        for shell in shells {
+            var tab = "{}"
+            // The last is the first one again, which knows it.
+            for (place, count) in [(0, 1), (1, 1), (2, 1), (0, 0)] {
+                let frame = """
+                    \(shell)
+                    globalThis.parent = Object.assign([{}, {}, {}], { location: { reload() { outer++; } } });
+                    parent[\(place)] = globalThis;
+                    Object.assign(tab, \(tab));
+                    """
+                let steps = """
+                    let count = 0;
+                    castree.bridge.addEventListener('version-ready', () => count++);
+                    open(first);
+                    tell(1, 'version-ready', { version: '3', reload: true });
+                    console.log(count, loads + outer);
+                    console.log(JSON.stringify(tab));
+                    """
+                let lines = try run(steps, frame: frame).split(separator: "\n").map(String.init)
+                expect(lines[0], equals: "\(count) \(count)", "\(shell) \(place)")
+                tab = lines[1]
+            }
+        }
+    }
+
+    @Test(
         "does once what it hears at once, where a worker has the page and the app deletes what the tab remembers"
     )
     func forgets() throws {

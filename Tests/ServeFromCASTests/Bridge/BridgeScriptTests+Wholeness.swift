@@ -209,6 +209,39 @@ extension BridgeScriptTests {
         }
     }
 
+    @Test(
+        "is loaded again a few times at most, however often workers take over and what it waits for is taken back"
+    )
+    func rests() throws {
+        let page =
+            Self.second + """
+
+                const workers = {};
+                Object.defineProperty(globalThis, 'navigator', { value: { sendBeacon() {}, serviceWorker: {
+                  controller: {}, addEventListener(type, act) { workers[type] = act; },
+                  getRegistration: async () => ({ update() {}, installing: {} }) } } });
+                """
+        for isFlipping in [false, true] {
+            var (tab, all) = ("{}", 0)
+            for turn in 0..<10 {
+                let reload = isFlipping && turn % 2 == 1 ? "" : ", reload: true"
+                let steps = """
+                    open(first);
+                    tell(1, 'version-ready', { version: '3'\(reload) });
+                    await pause();
+                    if (!loads && workers.controllerchange) workers.controllerchange();
+                    console.log(loads + '\\n' + JSON.stringify(tab));
+                    """
+                let storage = "{ value: Object.assign(tab, \(tab)) }"
+                let lines = try run(steps, frame: page, storage: storage).split(separator: "\n")
+                all += try require(Int(lines[0]))
+                tab = String(lines[1])
+            }
+            // When it hears of the version, and three times since a worker keeps the page.
+            expect(all, equals: 4, "\(isFlipping)")
+        }
+    }
+
     @Test func `may do so again once another version, or another start, is told of`() throws {
         let (ready, left) = ("tell(1, 'version-ready', { version: '3' });", "left(1, true, 5);")
         for (news, before, isAgain) in [

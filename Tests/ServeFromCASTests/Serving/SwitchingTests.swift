@@ -158,6 +158,68 @@ struct SwitchingTests {
         try expect(browser.navigate().text.contains("two"))
     }
 
+    // docs/bridge-protocol.md, "Events".
+    @Test("is told to load itself as it connects if its version was retired while it slept")
+    func asleep() throws {
+        for isWatching in [false, true] {
+            let store = try TemporaryStore.app(good: "1")
+            let app = try isWatching ? TestApp(watching: store) : TestApp(store)
+            let other = try store.reopened()
+            func told(_ version: String) throws -> [String] {
+                try SocketPage(app.browser(), saying: version).heard("version-ready", app)
+            }
+            try store.makeKnownGood("2")
+            app.look(after: .zero)
+            try expect(told("1"), equals: [#"{"version":"2"}"#])
+            try app.wait(for: "the end of the pin") {
+                app.look(after: .seconds(61))
+                return try !other.pinnedVersions().contains("1")
+            }
+            try other.retire("1")
+            try expect(told("1"), equals: [#"{"version":"2","reload":true}"#])
+            try expect(told("2"), equals: [])
+            try expect(store.reopened().lifecycle().trials.isEmpty)
+        }
+    }
+
+    @Test func `is told so in the session that it had before it slept, too`() throws {
+        for isRetired in [true, false] {
+            let app = try TestApp(TemporaryStore.app())
+            let other = try app.store.reopened()
+            let cookies: [String: String]
+            let session: String
+            do {
+                let browser = try app.visitor()
+                session = try browser.beginSession(saying: "1")
+                cookies = browser.cookies
+            }
+            try other.activate("2")
+            try app.wait(for: "the end of the pin") {
+                app.look(after: .seconds(61))
+                return try !other.pinnedVersions().contains("1")
+            }
+            if isRetired { try other.retire("1") }
+            let browser = try app.browser()
+            browser.cookies = cookies
+            func hear() throws -> String {
+                try browser.ask(
+                    "GET", "/_castree/bridge?session=\(session)&version=1&ack=0",
+                    [("Sec-Fetch-Site", "same-origin")]
+                ).text
+            }
+            try expect(hear().contains(#"{"version":"2"}"#))
+            if isRetired {
+                try app.wait(for: "the word") {
+                    try hear().contains(#"{"version":"2","reload":true}"#)
+                }
+            } else {
+                // It has its version again at once, before it asks for a file.
+                try app.wait(for: "the pin") { try other.pinnedVersions().contains("1") }
+                try expect(!hear().contains("reload"))
+            }
+        }
+    }
+
     @Test("is given no file while it may be of a version retired while the server was down")
     func otherGone() async throws {
         let store = try TemporaryStore.app()

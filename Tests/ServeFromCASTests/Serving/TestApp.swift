@@ -137,12 +137,12 @@ extension TemporaryStore {
     }
 }
 
-/// A browser as the server sees it: one connection, cookies, the fields that say what is loaded.
+/// A browser as the server sees it: one connection at a time, cookies, the fields that say what is loaded.
 final class TestBrowser {
     private let app: TestApp
     let port: UInt16
     var cookies: [String: String] = [:]
-    let client: TestClient
+    private(set) var client: TestClient
     var origin: String { "http://localhost:\(port)" }
 
     /// Keeps the app alive.
@@ -173,6 +173,7 @@ final class TestBrowser {
     ) throws -> TestResponse {
         send(method, target, fields, body: body)
         let response = try require(client.response(toHead: method == "HEAD"))
+        if response.value("Connection") == "close" { client = try TestClient(port: port) }
         for line in response.head.split(separator: "\r\n")
         where line.lowercased().hasPrefix("set-cookie: ") && !line.hasSuffix("Max-Age=0") {
             let pair = line.dropFirst(12).prefix { $0 != ";" }.split(separator: "=", maxSplits: 1)

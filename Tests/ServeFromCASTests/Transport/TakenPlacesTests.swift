@@ -9,7 +9,7 @@ import WebTestSupport
 @Suite("A server whose places are all taken") struct TakenPlacesTests {
     /// What those do who have the places.
     enum Deed: String, CaseIterable, Sendable {
-        case nothing, halfHead, answered, secondHalfHead
+        case nothing, halfHead, answered, secondHalfHead, refused
         case halfBody, unwantedBody, halfPassedOn, unanswered, passedOn
 
         /// Whether they wait for nothing but their clients.
@@ -30,6 +30,8 @@ import WebTestSupport
             case .halfPassedOn, .passedOn:
                 client.send("POST /passed HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nha")
                 if self == .passedOn { client.send("lf") }
+            // More than it reads.
+            case .refused: client.send(get("/refused"))
             case .unanswered: client.send(get("/never"))
             }
         }
@@ -60,6 +62,9 @@ import WebTestSupport
             change(&options)
         }) { path, _, _ in
             if path == "/passed" { return .streaming { Upstream($0) } }
+            if path == "/refused" {
+                return .refusal(TestHandler.text(403, [UInt8](repeating: 120, count: 16 << 20)))
+            }
             guard path == "/never" else { return nil }
             return .later(within: 600_000, otherwise: { TestHandler.text(204, []) }, gone: nil)
         }
@@ -82,7 +87,7 @@ import WebTestSupport
         }
         expect(next.response()?.has(server.objects["/small"]), equals: true)
         // Who came first has waited longest.
-        if deed.givesWay { expect(holders[0].isAtEnd()) }
+        if deed.givesWay, deed != .refused { expect(holders[0].isAtEnd()) }
     }
 
     @Test("who still sends what was answered gives way first, and to nobody after a moment")
@@ -158,6 +163,41 @@ import WebTestSupport
         for client in [sockets[1], sockets[2], pages[0]] { expect(client.isAtEnd()) }
         try expect(app.server.bridge.send("still here"), equals: 1)
         expect(!sockets[0].receive().isEmpty)
+    }
+
+    // docs/serving.md, "Security".
+    @Test("who has never shown the token gives way, whatever it asks for")
+    func withoutToken() throws {
+        let app = try TestApp(TemporaryStore.app()) {
+            $0.requiresToken = true
+            $0.dashboard = DashboardTests.Source().dashboard
+        }
+        let token = try require(app.server.url.split(separator: "/").last)
+        let refused = Sink<String>()
+        let server = try TestServer(
+            { _ in },
+            extra: { _, head, exchange in
+                let answer = app.server.handler.answer(head, exchange)
+                if case .refusal = answer { refused.add(head.text(head.target)) }
+                return answer
+            })
+        let host = "localhost:\(app.port)"
+        let requests: [(target: String, host: String, fields: String)] = [
+            ("/app.js", host, ""), ("/_castree/bridge.js", host, ""),
+            ("/_castree/status", host, ""), ("/_castree/dashboard/", host, ""),
+            ("/", host, "Sec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n"),
+            ("/app.js", "evil.example", ""),
+        ]
+        for (target, host, fields) in requests {
+            let client = try server.client()
+            client.send("GET \(target) HTTP/1.1\r\nHost: \(host)\r\n\(fields)\r\n")
+            try expect(require(client.response()).status >= 200)
+        }
+        expect(refused.all, equals: requests.map(\.target))
+        let own = try server.client()
+        own.send("GET /_castree/bridge.js\(token) HTTP/1.1\r\nHost: \(host)\r\n\r\n")
+        expect(own.response()?.status, equals: 200)
+        expect(refused.all.count, equals: requests.count)
     }
 
     @Test("half a head gives way before a page that has been answered, whoever came first")

@@ -8,6 +8,11 @@ extension HTTPConnection {
     func perform(_ answer: consuming Answer, _ head: RequestHead, _ framing: BodyFraming) {
         switch consume answer {
         case .response(let response): respond(response, head, framing)
+        case .refusal(let response):
+            keepsAlive = false
+            isRefused = true
+            restsSince = loop.now
+            respond(response, head, framing)
         case .readBody(let limit, let then):
             collect(framing, limit, Collecting(head, then))
         case .later(let within, let otherwise, let gone):

@@ -52,6 +52,8 @@ final class HTTPConnection: StreamHandler {
     @exclusivity(unchecked) var keepsAlive = true
     /// Since when the client is waited for: its next request, the rest of a body.
     @exclusivity(unchecked) var restsSince: Int64 = 0
+    /// Whether its client may not ask, and has been told so.
+    var isRefused = false
     var isHTTP10 = false
     /// Bytes received when a body's progress was last checked.
     var progressMark: Int64 = 0
@@ -321,6 +323,7 @@ final class HTTPConnection: StreamHandler {
     }
 
     func silence(of stream: Stream) -> ClientSilence {
+        if isRefused { return .answered(since: restsSince) }
         guard !stream.isEnding, !stream.hasQueued else { return .no }
         switch phase {
         case .head where requestNumber == 0: return .beforeFirst

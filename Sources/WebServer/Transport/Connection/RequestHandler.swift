@@ -26,6 +26,8 @@ package struct ConnectionID: Sendable, Hashable {
 package enum Answer {
     /// Sends the response now. A body of the request is read and dropped.
     case response(Response)
+    /// The same to a client that may not ask, and the last: while all places are taken, it gives way, read or not.
+    case refusal(Response)
     /// Reads the whole body first: above `limit` bytes, it is refused with 413.
     case readBody(limit: Int, then: (RequestHead, [UInt8], Exchange) -> Answer)
     /// Some thread calls ``Exchange/answer(_:)`` within so many milliseconds.

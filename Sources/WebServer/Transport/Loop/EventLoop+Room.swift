@@ -6,7 +6,8 @@ package enum ClientSilence: Sendable {
     case beforeFirst
     /// Since then, no further request or part of a body has come.
     case between(since: Int64)
-    /// It was answered then and drops the rest of its request; or it became a WebSocket without a session.
+    /// It was answered then and drops the rest of its request, or may not ask; or it became a WebSocket without a
+    /// session.
     case answered(since: Int64)
 }
 
@@ -20,10 +21,10 @@ extension EventLoop {
 
     /// Ends a connection that waits for its client; returns whether there was one.
     ///
-    /// First the one that has waited longest for its first request; then one that was answered long ago and still
-    /// sends its request; then the one that has been silent longest after an answer or within a body. Each must have
-    /// waited for a while, because a request takes a moment to come, and one that has come is answered; the first
-    /// needs only a moment. If none has waited so long, new connections wait in the system's queue.
+    /// First the one that has waited longest for its first request; then one that may not ask, or was answered long
+    /// ago and still sends its request; then the one that has been silent longest after an answer or within a body.
+    /// Each must have waited for a while, because a request takes a moment to come, and one that has come is answered;
+    /// the first needs only a moment. If none has waited so long, new connections wait in the system's queue.
     func makeRoom() -> Bool {
         let first = longestAwaited()
         func gives(after patience: Int64) -> Stream? {
