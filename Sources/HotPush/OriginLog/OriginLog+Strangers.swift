@@ -5,6 +5,7 @@ import StrictJSON
 // A stranger's entries in a signed origin: they cannot be removed, and must not prevent publishing.
 extension OriginLog {
     private static let lookedAtCountMax = 1_000
+    private static let strangerCountMax = 1 << 16
     /// How far an entry beyond a gap may be: each number up to there costs every command requests.
     private static let gapMax: Int64 = 16
 
@@ -142,28 +143,46 @@ extension OriginLog {
     private func base(
         before number: Int64
     ) throws(StoreError) -> (place: Int64, entry: LogEntry)? {
-        var place = number - 1
-        while place > 0 {
-            if case .entry(let entry) = try reading(place), !entry.isAhead(place) {
-                let isCertain =
-                    vouches == nil
-                    ? entry.pointers.values.contains { $0.log == place }
-                    : try isVouched(entry, place)
-                if isCertain || place == 1 || number - place > Self.lookedAtCountMax {
-                    return (place, entry)
-                }
-            }
-            place -= 1
+        for place in stride(from: number - 1, to: 0, by: -1) {
+            let isLast = place == 1 || number - place > Self.lookedAtCountMax
+            guard isLast || !strangers.contains(place), case .entry(let entry) = try reading(place),
+                !entry.isAhead(place)
+            else { continue }
+            let isCertain =
+                vouches == nil
+                ? entry.pointers.values.contains { $0.log == place } : try isVouched(entry, place)
+            if isCertain || isLast { return (place, entry) }
         }
         return nil
     }
 
+    /// The last entry in a range that has a pointer signed for it or, if there is none, the one that counts at its
+    /// beginning.
+    /// - Parameter isKnown: whether a signature counts; `nil` for those of the trusted keys.
+    func signedEntry(
+        in range: Range<Int64>, by isKnown: ((ChannelPointer) -> Bool)? = nil
+    ) throws(StoreError) -> LogEntry {
+        for place in range.dropFirst().reversed() where isKnown != nil || !strangers.contains(place)
+        {
+            guard case .entry(let entry) = try reading(place), !entry.isAhead(place) else {
+                continue
+            }
+            let isSigned =
+                if let isKnown {
+                    entry.pointers.values.contains { $0.log == place && isKnown($0) }
+                } else { try isVouched(entry, place) }
+            if isSigned { return entry }
+        }
+        return try standing(at: range.lowerBound).entry
+    }
+
     /// Whether a trusted key has signed a pointer for this very entry.
-    private func isVouched(_ entry: LogEntry, _ number: Int64) throws(StoreError) -> Bool {
-        guard let vouches else { return false }
+    func isVouched(_ entry: LogEntry, _ number: Int64) throws(StoreError) -> Bool {
+        guard let vouches, !strangers.contains(number) else { return false }
         for pointer in entry.pointers.values where pointer.log == number {
             if try vouches(pointer.seal) { return true }
         }
+        if strangers.count < Self.strangerCountMax { strangers.insert(number) }
         return false
     }
 

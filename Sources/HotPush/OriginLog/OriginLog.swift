@@ -25,6 +25,8 @@ final class OriginLog {
     let mayUnsign: Bool
     let notice: (String) -> Void
     private var said: Set<Int64> = []
+    /// Entries without a pointer that a trusted key has signed for them: of many, each is judged once.
+    var strangers: Set<Int64> = []
 
     /// - Parameters:
     ///   - tags: what other readers of the bucket have found out.
