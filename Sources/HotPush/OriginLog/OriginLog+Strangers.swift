@@ -6,8 +6,6 @@ import StrictJSON
 extension OriginLog {
     private static let lookedAtCountMax = 1_000
     private static let strangerCountMax = 1 << 16
-    /// How far an entry beyond a gap may be: each number up to there costs every command requests.
-    private static let gapMax: Int64 = 16
 
     /// The entry that counts at a number: the one there, or the last before it that no stranger has written.
     /// - Throws: `.damagedOrigin`, `.unsupportedFormat` if the entry cannot be read and nothing is signed.
@@ -44,45 +42,6 @@ extension OriginLog {
                 + "\(OriginLayout.log)/ from an older copy or, if there is none, continue with what is left: "
                 + (isReplaced
                     ? "castree publish VERSION ORIGIN --adopt" : "castree fsck --repair"))
-    }
-
-    /// The state after the newest entry, even beyond a gap; `nil` if there is no log.
-    func newestState(from hint: Int64) throws(StoreError) -> OriginState? {
-        try newestEntry(from: hint).map { (end, entry) throws(StoreError) in
-            try noted(end, entry)
-        }
-    }
-
-    /// The newest entry that counts, even beyond a gap, and the last number that is taken; `nil` if there is no log.
-    ///
-    /// A new entry in place of a lost one would precede entries that do not follow from it.
-    func newestEntry(from hint: Int64) throws(StoreError) -> (end: Int64, entry: LogEntry)? {
-        var newest = try lastEntry(from: hint)
-        while let known = newest, let later = try later(than: known.end),
-            let newer = try lastEntry(from: later), newer.end > known.end
-        {
-            newest = newer
-        }
-        return newest
-    }
-
-    /// The first entry after a number, even beyond a gap; `nil` if a listing shows none or is forbidden.
-    ///
-    /// What is no entry proves no loss, and one too far away would use up the numbers: anybody may have put it there.
-    private func later(than number: Int64) throws(StoreError) -> Int64? {
-        let request = ListRequest(
-            prefix: OriginLayout.log + "/", startAfter: OriginLayout.logEntry(number), countMax: 100
-        )
-        let page = try allowing([.accessDenied], try storage.list(request))
-        let numbers = (page?.files ?? []).compactMap { OriginLayout.number(ofLogEntry: $0.key) }
-        for next in numbers where next - number <= Self.gapMax {
-            switch try reading(next) {
-            case .refused(let error) where Self.saysEntryIsBad(error): continue
-            case nil: continue
-            default: return next
-            }
-        }
-        return nil
     }
 
     func add(_ number: Int64, to live: inout LiveReleases) throws(StoreError) {
