@@ -111,7 +111,7 @@ extension OriginReader {
         guard let file = try origin.file(path, limit: limit) else {
             return Kept(
                 status: nil,
-                outcome: try origin.logNames(path)
+                outcome: try origin.logNames(path, at: now())
                     ? .failure(DirectoryOrigin.lost(path)) : .success(nil),
                 reading: reading, missedAt: now())
         }
