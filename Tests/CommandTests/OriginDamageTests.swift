@@ -123,6 +123,21 @@ import ProgramTestSupport
         try served.end().ended(saying: "has lost \(path)")
     }
 
+    @Test func `channels names a channel whose pointer is lost, and what to do`() throws {
+        try place.castree("publish", "2", "site", "--channel", "beta", "--no-sync", "--no-packs")
+        let path = place.directory.appending(path: "site/channels")
+        for (name, status) in [("beta", 0), ("stable", 3)] as [(String, Int32)] {
+            try FileManager.default.removeItem(at: path.appending(path: "\(name).json"))
+            let listed = try place.ended(
+                status, "channels", "site", saying: "lost channels/\(name).json")
+            expect(listed.errors.contains("castree fsck --repair"), "\(listed)")
+            expect(listed.text.contains("stable"), equals: status == 0)
+        }
+        try place.ended(3, "channels", "site/channels/beta.json", saying: "lost channels/beta.json")
+        try place.ended(1, "fsck", "site", "--repair")
+        try expect(place.castree("channels", "site").text.contains("beta"))
+    }
+
     @Test(arguments: ["channels/stable.json", "origin.json"], [true, false])
     func `a lost file on which all clients depend is said`(_ path: String, _ isGone: Bool) throws {
         try expect(place.run(.castree, ["origin", "status", "site"]).status, equals: 0)

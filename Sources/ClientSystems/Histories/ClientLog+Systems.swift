@@ -78,6 +78,21 @@ extension ClientLog {
         } ?? ClientHistory(system, channel)
     }
 
+    /// The same without what only a stranger may have added; `nil` if nobody can tell.
+    func provedHistory(
+        of channel: ChannelName, _ system: ClientSystem
+    ) throws(StoreError) -> ClientHistory? {
+        let name = HistoryName(system: system.told, channel: channel)
+        do throws(StoreError) {
+            return try provedHistory(name).map { (file) throws(StoreError) in
+                try ClientHistory(file, of: channel, system)
+            }
+        } catch {
+            guard error.isOfClients else { throw error }
+            return nil
+        }
+    }
+
     /// Replaces a history, dropping its oldest offers if it would be too large to read.
     /// - Throws: `.tooLarge` if the pointer's own releases are too much.
     func set(_ history: ClientHistory, of pointer: ChannelPointer) throws(StoreError) {

@@ -109,13 +109,10 @@ extension OriginReader {
         }
         let reading = state.withLock { $0.nextReading() }
         guard let file = try origin.file(path, limit: limit) else {
-            let lost = StoreError(
-                .damagedOrigin,
-                "the origin has lost \(path), unless a publisher is about to write it: the log names it; the next "
-                    + "castree publish or castree withdraw on the channel writes it again, and so does castree fsck "
-                    + "--repair")
             return Kept(
-                status: nil, outcome: try origin.logNames(path) ? .failure(lost) : .success(nil),
+                status: nil,
+                outcome: try origin.logNames(path, at: now())
+                    ? .failure(DirectoryOrigin.lost(path)) : .success(nil),
                 reading: reading, missedAt: now())
         }
         let outcome: Result<Value?, StoreError>

@@ -21,13 +21,14 @@ extension ClientTelling {
         var outcomes: [ClientOutcome] = []
         for configuration in try clients.configurations(of: systems, passingOver: leaveOut)
         where configuration.tells(of: plan.pointer.channel) {
-            let history = try clients.history(of: plan.pointer.channel, configuration.system)
+            let rules = try rules(of: configuration.system)
+            let standing = try clients.history(of: plan.pointer.channel, configuration.system)
+            let history = try unforged(standing, rules, clients) ?? standing
             let now = history.time(
                 of: ClientHistory.Lacking(release: release, isAgain: false), in: plan.pointer)
             var client = ClientRelease(
                 release, content, now: now, for: configuration, in: clients)
             client.head = plan.before?.releases.first?.sequence
-            let rules = try rules(of: configuration.system)
             var outcome = try self.outcome(of: client, rules, history, clients)
             // Ids that depend on the time are not known yet; find them by making a second offer later.
             client.now = max(now, history.newest?.createdAt ?? now) + 1000
@@ -109,24 +110,6 @@ extension ClientTelling {
                     + "smaller share takes it back from no client of \(told.system.rawValue): castree withdraw it "
                     + "first, then publish it to fewer")
         }
-    }
-
-    /// Refuses another key than the one that signed the clients' last offer, the only one they know.
-    /// - Throws: `.signingFailed`.
-    func refuseOtherKey(
-        _ signer: any ClientSigner, _ rules: any ClientFeed.Type, _ history: ClientHistory,
-        _ clients: ClientLog
-    ) throws(StoreError) {
-        guard !adoptsKeys, let last = history.offers.last(where: \.isSigned) else { return }
-        let isSame = try rules.isSigned(last, by: signer) { (document) throws(StoreError) in
-            try clients.bytes(of: document, rules.system)
-        }
-        guard isSame == false else { return }
-        let system = rules.system.rawValue
-        throw StoreError(
-            .signingFailed,
-            "what the clients of \(system) were offered last was signed by another key, and apps that know that one "
-                + "refuse this: name that key, or say --adopt if all apps know the new one")
     }
 }
 

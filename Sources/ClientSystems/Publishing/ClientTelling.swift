@@ -118,8 +118,9 @@ package struct ClientTelling: OfferTelling {
     ) throws(StoreError) {
         let system = configuration.system
         let rules = try rules(of: system)
-        var history = try clients.history(of: pointer.channel, system)
-        let standing = history
+        let standing = try clients.history(of: pointer.channel, system)
+        let unforged = try unforged(standing, rules, clients)
+        var history = unforged ?? standing
         let renewal = system == pending?.system ? renewal : .none
         let unmended = try mendDocuments(of: history, pointer, rules, configuration, clients)
         let lacking = history.lacking(
@@ -128,7 +129,7 @@ package struct ClientTelling: OfferTelling {
             renewal.includes(offer) || unmended.contains(offer.sequence)
                 || offer.version != nil && rules.isIncomplete(offer)
         }
-        guard !lacking.isEmpty else { return }
+        guard !lacking.isEmpty || unforged != nil else { return }
         for release in lacking {
             // Do not repeat a refusal on each publish. A version that is published again is the newest; enabling a
             // system checks all of them, also where the pointer only gains facts.
@@ -174,24 +175,14 @@ package struct ClientTelling: OfferTelling {
         var outcome = ClientOutcome(
             system: rules.system, release: release.release, objections: objections)
         guard !objections.contains(where: \.refuses) else { return outcome }
-        let signer = signers[rules.system]
-        // Content that was shipped with the app is not signed.
-        if signer == nil,
-            history.offers.last(where: { $0.isSigned || $0.version != nil })?.isSigned == true
-        {
+        if let objection = try keyObjection(rules, history, clients) {
+            guard adoptsKeys else { throw objection }
             let system = rules.system.rawValue
-            guard adoptsKeys else {
-                throw StoreError(
-                    .signingFailed,
-                    "what the clients of \(system) were offered last was signed: sign this, too, with --client-key "
-                        + "\(system)=FILE or --client-sign-command \(system)=COMMAND; if nobody here has ever signed for them, "
-                        + "a stranger wrote that: say --adopt")
-            }
             clients.notice(
                 "what the clients of \(system) were offered last was signed, and this is not, since --adopt: those that ask "
                     + "for a signature do not take it (--client-key \(system)=FILE signs it)")
         }
-        if let signer { try refuseOtherKey(signer, rules, history, clients) }
+        let signer = signers[rules.system]
         do throws(StoreError) {
             let prepared = try rules.offer(release, after: history, signer: signer)
             for document in prepared.offer.documents

@@ -48,7 +48,7 @@ struct LogCommit {
         _ entry: LogEntry, _ number: Int64, after before: LogEntry? = nil,
         of storage: any ObjectStorage
     ) throws(StoreError) -> [UInt8] {
-        guard number <= LogEntry.numberMax else {
+        guard number <= ChannelPointer.logMax else {
             throw .damagedOrigin(
                 "the log of \(storage.place) has no number left for an entry")
         }

@@ -131,7 +131,9 @@ enum LogCopy: Hashable {
     }
 
     private func newer(_ number: Int64, in log: OriginLog) throws(StoreError) -> LogEntry {
-        if number <= LogEntry.numberMax, let entry = try log.countedEntry(number) { return entry }
+        if number <= ChannelPointer.logMax, let entry = try log.countedEntry(number) {
+            return entry
+        }
         throw log.lacks(number, namedBy: key, isReplaced: try log.has(number))
     }
 
@@ -185,7 +187,7 @@ enum LogCopy: Hashable {
         -> Bool
     {
         let (seen, log) = (seen(bytes), OriginLog(storage))
-        guard let number = seen.log, 1...LogEntry.numberMax ~= number,
+        guard let number = seen.log, 1...ChannelPointer.logMax ~= number,
             let entry = try log.entry(number), place(in: entry) == number
         else { return false }
         switch self {

@@ -13,8 +13,6 @@ struct LogEntry: Sendable, Hashable {
     static let plainFormatVersion: Int64 = 1
     static let byteCountMax = 1 << 20
     static let channelCountMax = ChannelList.countMax
-    /// The largest entry number and epoch: ten digits.
-    static let numberMax: Int64 = 9_999_999_999
 
     /// What the commit did, for people; an unknown kind counts as `publish`.
     struct Kind: Sendable, Hashable {

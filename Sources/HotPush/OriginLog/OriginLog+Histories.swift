@@ -62,6 +62,24 @@ extension OriginLog {
         return nil
     }
 
+    /// The history as a trusted key has signed it last, if a stranger may have written newer rows; `nil` for none, or if
+    /// nobody can tell.
+    func provedHistory(
+        _ name: HistoryName, before entry: LogEntry
+    ) throws(StoreError) -> HistoryFile? {
+        guard vouches != nil, let newest = entry.clients[name.system]?.histories[name.channel]
+        else { return nil }
+        var place = newest
+        while place > 0 {
+            let past = try pastEntry(place)
+            if try isVouched(past, place) {
+                return place == newest ? nil : try history(name, in: past)
+            }
+            place = try rows(of: name, in: place).before
+        }
+        return nil
+    }
+
     private static func kept(_ offers: [JSONValue], besides dropped: Set<Int64>) -> [JSONValue] {
         offers.reversed().filter { offer in offer.offerTime.map { !dropped.contains($0) } ?? true }
     }

@@ -5,8 +5,7 @@ import StrictJSON
 // A stranger's entries in a signed origin: they cannot be removed, and must not prevent publishing.
 extension OriginLog {
     private static let lookedAtCountMax = 1_000
-    /// How far an entry beyond a gap may be: each number up to there costs every command requests.
-    private static let gapMax: Int64 = 16
+    private static let strangerCountMax = 1 << 16
 
     /// The entry that counts at a number: the one there, or the last before it that no stranger has written.
     /// - Throws: `.damagedOrigin`, `.unsupportedFormat` if the entry cannot be read and nothing is signed.
@@ -43,45 +42,6 @@ extension OriginLog {
                 + "\(OriginLayout.log)/ from an older copy or, if there is none, continue with what is left: "
                 + (isReplaced
                     ? "castree publish VERSION ORIGIN --adopt" : "castree fsck --repair"))
-    }
-
-    /// The state after the newest entry, even beyond a gap; `nil` if there is no log.
-    func newestState(from hint: Int64) throws(StoreError) -> OriginState? {
-        try newestEntry(from: hint).map { (end, entry) throws(StoreError) in
-            try noted(end, entry)
-        }
-    }
-
-    /// The newest entry that counts, even beyond a gap, and the last number that is taken; `nil` if there is no log.
-    ///
-    /// A new entry in place of a lost one would precede entries that do not follow from it.
-    func newestEntry(from hint: Int64) throws(StoreError) -> (end: Int64, entry: LogEntry)? {
-        var newest = try lastEntry(from: hint)
-        while let known = newest, let later = try later(than: known.end),
-            let newer = try lastEntry(from: later), newer.end > known.end
-        {
-            newest = newer
-        }
-        return newest
-    }
-
-    /// The first entry after a number, even beyond a gap; `nil` if a listing shows none or is forbidden.
-    ///
-    /// What is no entry proves no loss, and one too far away would use up the numbers: anybody may have put it there.
-    private func later(than number: Int64) throws(StoreError) -> Int64? {
-        let request = ListRequest(
-            prefix: OriginLayout.log + "/", startAfter: OriginLayout.logEntry(number), countMax: 100
-        )
-        let page = try allowing([.accessDenied], try storage.list(request))
-        let numbers = (page?.files ?? []).compactMap { OriginLayout.number(ofLogEntry: $0.key) }
-        for next in numbers where next - number <= Self.gapMax {
-            switch try reading(next) {
-            case .refused(let error) where Self.saysEntryIsBad(error): continue
-            case nil: continue
-            default: return next
-            }
-        }
-        return nil
     }
 
     func add(_ number: Int64, to live: inout LiveReleases) throws(StoreError) {
@@ -142,28 +102,46 @@ extension OriginLog {
     private func base(
         before number: Int64
     ) throws(StoreError) -> (place: Int64, entry: LogEntry)? {
-        var place = number - 1
-        while place > 0 {
-            if case .entry(let entry) = try reading(place), !entry.isAhead(place) {
-                let isCertain =
-                    vouches == nil
-                    ? entry.pointers.values.contains { $0.log == place }
-                    : try isVouched(entry, place)
-                if isCertain || place == 1 || number - place > Self.lookedAtCountMax {
-                    return (place, entry)
-                }
-            }
-            place -= 1
+        for place in stride(from: number - 1, to: 0, by: -1) {
+            let isLast = place == 1 || number - place > Self.lookedAtCountMax
+            guard isLast || !strangers.contains(place), case .entry(let entry) = try reading(place),
+                !entry.isAhead(place)
+            else { continue }
+            let isCertain =
+                vouches == nil
+                ? entry.pointers.values.contains { $0.log == place } : try isVouched(entry, place)
+            if isCertain || isLast { return (place, entry) }
         }
         return nil
     }
 
+    /// The last entry in a range that has a pointer signed for it or, if there is none, the one that counts at its
+    /// beginning.
+    /// - Parameter isKnown: whether a signature counts; `nil` for those of the trusted keys.
+    func signedEntry(
+        in range: Range<Int64>, by isKnown: ((ChannelPointer) -> Bool)? = nil
+    ) throws(StoreError) -> LogEntry {
+        for place in range.dropFirst().reversed() where isKnown != nil || !strangers.contains(place)
+        {
+            guard case .entry(let entry) = try reading(place), !entry.isAhead(place) else {
+                continue
+            }
+            let isSigned =
+                if let isKnown {
+                    entry.pointers.values.contains { $0.log == place && isKnown($0) }
+                } else { try isVouched(entry, place) }
+            if isSigned { return entry }
+        }
+        return try standing(at: range.lowerBound).entry
+    }
+
     /// Whether a trusted key has signed a pointer for this very entry.
-    private func isVouched(_ entry: LogEntry, _ number: Int64) throws(StoreError) -> Bool {
-        guard let vouches else { return false }
+    func isVouched(_ entry: LogEntry, _ number: Int64) throws(StoreError) -> Bool {
+        guard let vouches, !strangers.contains(number) else { return false }
         for pointer in entry.pointers.values where pointer.log == number {
             if try vouches(pointer.seal) { return true }
         }
+        if strangers.count < Self.strangerCountMax { strangers.insert(number) }
         return false
     }
 

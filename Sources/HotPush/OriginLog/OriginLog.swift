@@ -25,6 +25,8 @@ final class OriginLog {
     let mayUnsign: Bool
     let notice: (String) -> Void
     private var said: Set<Int64> = []
+    /// Entries without a pointer that a trusted key has signed for them: of many, each is judged once.
+    var strangers: Set<Int64> = []
 
     /// - Parameters:
     ///   - tags: what other readers of the bucket have found out.
@@ -160,12 +162,6 @@ final class OriginLog {
         return entry
     }
 
-    /// Whether a number is taken, perhaps by a stranger.
-    func has(_ number: Int64) throws(StoreError) -> Bool {
-        guard 1...LogEntry.numberMax ~= number else { return false }
-        return try reading(number) != nil
-    }
-
     /// Reports once that an entry is passed over.
     func say(passingOver number: Int64, _ reason: String, for place: Int64) {
         guard said.insert(number).inserted else { return }
@@ -174,44 +170,10 @@ final class OriginLog {
                 + "castree would not have written it (\(reason))")
     }
 
-    /// The number of the newest entry, whatever it is; `nil` if there is no log.
-    ///
-    /// Entries have no gaps. A store that shows writes late may show an older end, upon which a commit is refused.
-    func end(from hint: Int64) throws(StoreError) -> Int64? {
-        // The last taken number and the first free one. Anybody may have written the pointer with the hint.
-        var found: Int64 = 0
-        if try has(hint) { found = hint }
-        var step: Int64 = 1
-        var missing = LogEntry.numberMax + 1
-        while found + step < missing {
-            if try reading(found + step) != nil {
-                found += step
-                step *= 2
-            } else {
-                missing = found + step
-            }
-        }
-        while missing - found > 1 {
-            let middle = found + (missing - found) / 2
-            if try reading(middle) != nil { found = middle } else { missing = middle }
-        }
-        return found > 0 ? found : nil
-    }
-
-    /// `nil` if there is no log.
-    func state(from hint: Int64) throws(StoreError) -> OriginState? {
-        try lastEntry(from: hint).map { (end, entry) throws(StoreError) in try noted(end, entry) }
-    }
-
     func noted(_ number: Int64, _ entry: LogEntry) throws(StoreError) -> OriginState {
         let state = try state(at: number, entry)
         last = state
         return state
-    }
-
-    /// The entry that counts at the end of the log, up to the first gap; `nil` if there is no log.
-    func lastEntry(from hint: Int64) throws(StoreError) -> (end: Int64, entry: LogEntry)? {
-        try end(from: hint).map { (end) throws(StoreError) in (end, try standing(at: end).entry) }
     }
 
     func state(at number: Int64, _ entry: LogEntry) throws(StoreError) -> OriginState {

@@ -109,9 +109,12 @@ extension OriginPublisher {
         }
         let origin = try sealing.origin(at: storage, saidBy: state.pointers.values)
         if try sealing.vouches(for: newest.seal, of: origin) { return state }
-        var place = state.entry.channels[channel] ?? 0
-        while place > state.entry.keptFrom {
-            let before = try log.standing(at: place - 1).entry
+        let (last, first) = (state.entry.channels[channel] ?? 0, state.entry.keptFrom)
+        let isKnown: ((ChannelPointer) -> Bool)? =
+            isRotating ? { sealing.knows($0, of: origin) } : nil
+        var place = last
+        while place > first {
+            let before = try log.signedEntry(in: first..<place, by: isKnown)
             guard let earlier = before.channels[channel],
                 let pointer = try log.pastEntry(earlier).pointers[channel]
             else { return state }
@@ -124,11 +127,12 @@ extension OriginPublisher {
             else { continue }
             if !isRotating, try isRotated(since: pointer) { return state }
             if isSaid {
+                let others = last - earlier > 1 ? ", like any other after entry \(earlier)," : ""
                 options.notice(
-                    "the pointer of channel \(channel) in entry \(state.entry.channels[channel] ?? 0) of the log in "
-                        + "\(storage.place) is not signed by the keys that are trusted here, or for another origin: somebody else has "
-                        + "written it, and that of entry \(earlier) is built upon; if its keys are another team's, "
-                        + "name them by --trust")
+                    "the pointer of channel \(channel) in entry \(last) of the log in \(storage.place)\(others) is not signed by "
+                        + "the keys that are trusted here, or for another origin: somebody else has written it, and that of "
+                        + "entry \(earlier) is built upon; if its keys are another team's, name them by --trust"
+                )
             }
             var pointers = state.pointers
             pointers[channel] = pointer

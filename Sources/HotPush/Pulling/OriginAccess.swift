@@ -168,14 +168,17 @@ extension OriginAccess {
     ///
     /// A web server does not list its directories, so the origin names its channels in `channels.json`. An origin
     /// without that file, written by an older castree, has at most the channel `stable`.
-    /// - Parameter text: a directory, the URL of an origin, or that of one pointer.
+    /// - Parameters:
+    ///   - text: a directory, the URL of an origin, or that of one pointer.
+    ///   - tellLost: gets what a directory has lost; the log is read only for it.
     /// - Throws: `.badOrigin`, `.noOrigin`, `.badPointer`, `.tooLarge`, `.network`; `.notFound` if there is no channel.
     package func pointers(
-        of text: String, countMax: Int = .max
+        of text: String, countMax: Int = .max, _ tellLost: ((StoreError) -> Void)? = nil
     ) throws(StoreError) -> [ChannelPointer] {
         try discreetly { () throws(StoreError) in
             let reference = try OriginReference(parsing: text)
             var pointers: [ChannelPointer] = []
+            var lost: [StoreError] = []
             var status = 0
             switch reference.location {
             case .directory(let path):
@@ -186,6 +189,12 @@ extension OriginAccess {
                     // A channel withdrawn between the two looks has no pointer.
                     if let pointer = try origin.pointer(name) { pointers.append(pointer) }
                 }
+                guard let tellLost else { break }
+                let there = Set(pointers.map(\.channel))
+                lost = try origin.loggedChannels()
+                    .filter { !there.contains($0) && $0 == reference.channel ?? $0 }
+                    .map { DirectoryOrigin.lost(OriginLayout.pointer($0)) }
+                lost.forEach(tellLost)
             case .web, .bucket:
                 let names = try names(at: reference).prefix(countMax)
                 let answers = try documents(
@@ -205,7 +214,9 @@ extension OriginAccess {
                     status == 403
                         ? "\(reference.location.description) does not let its channels be read (it answered "
                             + "403): it is private, or has none"
-                        : "\(reference.location.description) has no channel; castree publish creates one"
+                        : "\(reference.location.description) has no channel"
+                            + (lost.isEmpty
+                                ? "; castree publish creates one" : " that can be shown")
                 )
             }
             return pointers

@@ -7,10 +7,6 @@ public struct Signature: Sendable, Hashable {
     public enum Subject: String, Sendable, Hashable {
         /// The bytes of the document as they came, ``Release/received``.
         case document
-        /// A digest computed from all files, such as CodePush's package hash.
-        case contentDigest
-        /// The digest of a file.
-        case fileDigest
         /// The bytes of a file.
         case file
     }

@@ -90,6 +90,12 @@ package final class ClientLog {
         }
     }
 
+    /// A history as a trusted key has signed it last, without what a stranger may have added since; `nil` if nobody can
+    /// tell.
+    package func provedHistory(_ name: HistoryName) throws(StoreError) -> HistoryFile? {
+        try log.provedHistory(name, before: state.entry)
+    }
+
     package func set(_ history: HistoryFile) { histories[history.name] = history }
 
     private func standing(_ name: HistoryName) throws(StoreError) -> HistoryFile? {

@@ -92,11 +92,15 @@ package struct PointerSealing: Sendable {
         }
         if adopts {
             notice(try adoption(of: before, pointer.channel, base.origin))
-            let unknown = before.map(unknownKeys) ?? []
-            if !unknown.isEmpty {
+            let dropped = before.map(unknownKeys) ?? []
+            let forged = dropped.filter { id in known.contains { $0.id == id } }
+            for (ids, why) in [
+                (dropped.filter { !forged.contains($0) }, "which is not known here"),
+                (forged, "which has not signed it: the signature does not match"),
+            ] where !ids.isEmpty {
                 notice(
-                    "dropping from channel \(pointer.channel) what is signed as key \(unknown.joined(separator: ", ")), which is "
-                        + "not known here")
+                    "dropping from channel \(pointer.channel) what is signed as key \(ids.joined(separator: ", ")), \(why)"
+                )
             }
         }
         (sealed.origin, sealed.trustVersion) = (base.origin, base.trustVersion)
@@ -236,9 +240,11 @@ package struct PointerSealing: Sendable {
         )
     }
 
+    private var known: [VerificationKey] { signers.map(\.key) + trusted }
+
+    /// The keys that a pointer's signatures name, and that are unknown here or have not signed it.
     private func unknownKeys(of pointer: ChannelPointer) -> [String] {
         let signedBytes = pointer.signedBytes
-        let known = signers.map(\.key) + trusted
         return pointer.signatures.filter { signature in
             !known.contains {
                 $0.id == signature.key && $0.verifies(signature.signature, of: signedBytes)

@@ -60,7 +60,9 @@ extension Invocation {
             over: try transport(to: reference.location, connectionOptions()),
             retries: try retryPolicy(), tell: retryTeller,
             isInterrupted: { Interruption.isRequested })
-        let pointers = try askedOrigin { () throws(StoreError) in try access.pointers(of: origin) }
+        let pointers = try askedOrigin { () throws(StoreError) in
+            try access.pointers(of: origin) { diagnostics.warn(code: "damagedOrigin", $0.message) }
+        }
         return try show(pointers, access.deliveries(of: pointers, at: origin), keys)
     }
 

@@ -112,7 +112,7 @@ import HotPush
     }
 
     @Test(
-        "is not signed by keys that were never there: whoever adopts goes on without",
+        "is not signed by keys that were never there: a publisher whose keys tell goes on without, any other adopts",
         arguments: [false, true])
     func signatures(_ isSigned: Bool) throws {
         let keys = try TemporaryStore()
@@ -120,13 +120,37 @@ import HotPush
         let publisher = try publisher(world, keys, isSigned: isSigned)
         try world.publish("1", by: publisher)
         try world.enable(.codePush, by: publisher)
-        try appendHistory(to: world) { $1.signatures = ["archive": "x.y.z"] }
-        let refused = refusal { try world.publish("2", by: publisher) }
-        expect(refused?.code == .signingFailed && refused?.message.contains("--adopt") == true)
-        try world.publish("2", by: telling(publisher) { $0.adoptsKeys = true })
+        for label in ["x", "y"] {
+            try appendHistory(to: world) { $1.signatures = ["archive": label] }
+        }
+        if isSigned {
+            try world.publish("2", by: publisher)
+            expect(world.notices.all.contains { $0.contains("added signed offers") })
+            try expect(world.history(.codePush).offers.allSatisfy { !$0.isSigned })
+        } else {
+            let refused = refusal { try world.publish("2", by: publisher) }
+            expect(refused?.code == .signingFailed && refused?.message.contains("--adopt") == true)
+            try world.publish("2", by: telling(publisher) { $0.adoptsKeys = true })
+        }
         for version in ["3", "1"] { try world.publish(version, by: publisher) }
         let newest = try require(world.history(.codePush).offers.last)
         expect(newest.version?.name.description == "1" && !newest.isSigned)
+    }
+
+    @Test func `frees no publisher from the key by which clients were offered what they have`()
+        throws
+    {
+        let keys = try TemporaryStore()
+        let world = try ToldBucketWorld()
+        let publisher = try publisher(world, keys, isSigned: true)
+        try world.publish("1", by: publisher)
+        try world.enable(.codePush, by: publisher)
+        let signing = try telling(publisher) { $0.signers = [.codePush: ModelSigner()] }
+        try world.publish("2", by: signing)
+        try appendHistory(to: world) { $1.signatures = ["archive": "x"] }
+        expect(code { try world.publish("3", by: publisher) }, equals: .signingFailed)
+        try world.publish("3", by: signing)
+        try expect(world.history(.codePush).offers.last?.isSigned, equals: true)
     }
 
     @Test(arguments: [false, true])

@@ -108,11 +108,7 @@ import Synchronization
                 now: { now.withLock { $0 } }))
         let steps = try place.begin("1", ["a": "one"])
         try expect(answers.text(ModelFeed.check), equals: "404")
-        var entry = LogEntry(
-            kind: .create, createdAt: 1, author: try LogEntry.drawAuthor(), keptFrom: 1)
-        entry.channels[.stable] = 1
-        entry.pointers[.stable] = try place.signed(place.pointer)
-        try place.write(OriginLayout.logEntry(1), entry.serialized())
+        try announce(in: 1, at: 1)
         now.withLock { $0 = 104 }
         try expect(answers.text(ModelFeed.check, mayRead: false), equals: "404")
         now.withLock { $0 = 105 }
@@ -125,6 +121,42 @@ import Synchronization
                 try answers.text(ModelFeed.check, mayRead: mayRead)
             }
         }
+        try steps.history()
+        try steps.pointer()
+        try expect(answers.text(ModelFeed.check), equals: ModelFeed.told("1", of: 1))
+    }
+
+    private func announce(in number: Int64, at time: Int64) throws {
+        var entry = LogEntry(
+            kind: .create, createdAt: time, author: try LogEntry.drawAuthor(), keptFrom: 1)
+        var pointer = try place.signed(place.pointer)
+        if number > 1 { pointer.log = number }
+        (entry.channels[.stable], entry.pointers[.stable]) = (number, pointer)
+        try place.write(OriginLayout.logEntry(number), entry.serialized())
+    }
+
+    @Test
+    func `what a publisher has just announced for the first time is awaited before it is missed`()
+        throws
+    {
+        let now = Mutex<Int64>(100)
+        func expectLost() throws {
+            let answers = try self.answers(
+                OriginReader(place.origin(), now: { now.withLock { $0 } }))
+            expectRefusal(.damagedOrigin, saying: "has lost") { try answers.text(ModelFeed.check) }
+        }
+        let answers = try self.answers(
+            OriginReader(place.origin(), now: { now.withLock { $0 } }))
+        let steps = try place.begin("1", ["a": "one"])
+        try announce(in: 1, at: 98)
+        for time in [100, 106] as [Int64] {
+            now.withLock { $0 = time }
+            try expect(answers.text(ModelFeed.check), equals: "404")
+        }
+        now.withLock { $0 = 108 }
+        try expectLost()
+        try announce(in: 2, at: 108)
+        try expectLost()
         try steps.history()
         try steps.pointer()
         try expect(answers.text(ModelFeed.check), equals: ModelFeed.told("1", of: 1))

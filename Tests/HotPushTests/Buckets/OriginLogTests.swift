@@ -101,6 +101,24 @@ import Synchronization
         }
     }
 
+    @Test
+    func `ends before what is no entry, however near that is, unless it takes the next number`()
+        throws
+    {
+        var log = WrittenLog()
+        for last in 1...9 as ClosedRange<Int64> {
+            try log.append([.stable: [Int(last)]])
+            for junk in 1...40 as ClosedRange<Int64> {
+                let store = ModelStore(copying: log.store)
+                store.set(OriginLayout.logEntry(junk), [])
+                for hint in [0, 1, last - 1, last, last + 1, junk - 1, junk, junk + 1, 40] {
+                    let end = try OriginLog(ModelStorage(store)).end(from: hint)
+                    expect(end, equals: junk == last + 1 ? junk : last, "\(last), \(junk), \(hint)")
+                }
+            }
+        }
+    }
+
     @Test func `of 4,000 entries a few are held, and each release once`() throws {
         var log = WrittenLog()
         let names = try (0..<20).map { try ChannelName("c\($0)") }

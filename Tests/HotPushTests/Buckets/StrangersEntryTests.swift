@@ -150,6 +150,52 @@ import StrictJSON
             expect(isSaid || followed == [], "\(forgery.name): \(notices.all)")
         }
     }
+    /// Appends entries that name the pointer of a signed channel, each too large for many of them to be held in memory.
+    private func flood(_ world: BucketWorld, _ count: Int64) throws {
+        let state = try world.state()
+        var (entry, pointer) = (state.entry, try require(state.pointers[.stable]))
+        entry.foreign = [.init(key: "x", value: .string(String(repeating: "x", count: 400 << 10)))]
+        for number in state.number + 1..<state.number + 1 + count {
+            pointer.log = number
+            (entry.pointers, entry.channels[.stable]) = ([.stable: pointer], number)
+            entry.author = try LogEntry.drawAuthor()
+            world.store.set(OriginLayout.logEntry(number), entry.serialized())
+        }
+    }
+
+    @Test(
+        "costs a few requests where there are many, and it is said which are passed over",
+        arguments: ["publish", "withdraw", "resign", "prune"])
+    func many(_ verb: String) throws {
+        let alice = try people.sealing(people.alice)
+        let start = try world.state().number
+        var costs: [Int] = []
+        for count in [0, 32] as [Int64] {
+            let world = BucketWorld(copying: self.world)
+            try Data(noted).write(to: URL(filePath: people.memoryFile(people.alice)))
+            try flood(world, count)
+            let notices = Notices()
+            let publisher = world.publisher(options: {
+                ($0.sealing, $0.notice) = (alice, notices.sink)
+            })
+            let before = world.store.requestCount
+            switch verb {
+            case "publish": try world.publish("4", by: publisher)
+            case "withdraw": _ = try publisher.withdraw(VersionName("3"))
+            case "resign": _ = try publisher.resign()
+            default: _ = try OriginPruner(publisher).prune(keeping: 1, grace: 0)
+            }
+            costs.append(world.store.requestCount - before)
+            guard count > 0, verb != "prune" else { continue }
+            let isSaid = notices.all.contains {
+                $0.contains("in entry \(start + count) of the log")
+                    && $0.contains("any other after entry")
+            }
+            expect(isSaid, "\(notices.all)")
+        }
+        expect(costs[1] - costs[0] <= 32 * 12, "\(costs)")
+    }
+
     @Test("is not followed by one that nobody would read: it is refused before anything is written")
     func readBeforeWritten() throws {
         let state = try require(try OriginLog(world.bucket()).state(from: 0))

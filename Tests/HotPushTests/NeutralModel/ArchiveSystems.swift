@@ -35,7 +35,7 @@ enum CodePush: ForeignSystem {
             "description", "package_hash", "is_available", "should_run_binary_version",
             "update_app_version")
         if let token = document.maybe("codepushrelease") {
-            release.signatures = [Signature("RS256", of: .contentDigest, text: token)]
+            release.signatures = [Signature("RS256", of: .document, text: token)]
         }
         for line in document.elements("files") {
             let parts = try require(line.asString).split(separator: ":").map(String.init)
@@ -208,7 +208,7 @@ enum Shorebird: ForeignSystem {
         file.sources = [source]
         try file.check(.sha256, hex: try patch.text("hash"))
         if let text = patch.maybe("hash_signature") {
-            file.signature = Signature("rsa-v1_5-sha256", of: .fileDigest, text: text)
+            file.signature = Signature("rsa-v1_5-sha256", of: .file, text: text)
         }
         release.files = [file]
         return release

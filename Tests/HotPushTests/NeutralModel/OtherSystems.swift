@@ -61,7 +61,7 @@ enum HotUpdater: ForeignSystem {
         var file = ReleaseFile(path: try TreePath(path))
         file.address = ObjectID(try asset.text("fileHash"))
         file.signature = asset.maybe("signature").map {
-            Signature("rsa-v1_5-sha256", of: .fileDigest, text: $0)
+            Signature("rsa-v1_5-sha256", of: .file, text: $0)
         }
         let whole = try require(asset["file"])
         var large = ContentSource(try whole.text("url"))

@@ -109,9 +109,9 @@ import BucketTestSupport
         let people = try SignedPlace(signed: "1")
         var state = try people.state()
         // The log has no number left.
-        expect(LogEntry.numberMax > state.number)
+        expect(ChannelPointer.logMax > state.number)
         state = HotPush.OriginState(
-            number: LogEntry.numberMax, entry: state.entry, pointers: state.pointers)
+            number: ChannelPointer.logMax, entry: state.entry, pointers: state.pointers)
         let rotation = TrustRotation(adding: [try people.key(people.bob)])
         let both = try people.sealing(people.alice, people.bob) {
             $0.trusted = [try people.key(people.alice)]

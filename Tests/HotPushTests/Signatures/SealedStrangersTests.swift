@@ -349,6 +349,21 @@ import StrictJSON
         expectRefusal(.untrusted) { try place.publish("1", place.sealing(place.alice)) }
     }
 
+    @Test(
+        "says of what is signed in its own key's name that the signature does not match",
+        arguments: places)
+    func forgedSignature(_ kind: OriginPlace) throws {
+        let place = try SignedPlace(kind, signed: "1")
+        let forged = try require(tampered(place).first { $0.0 == "signed under another's name" })
+        try place.put(forged.1)
+        let notices = Notices()
+        let adopting = try place.sealing(place.alice) { $0.adopts = true }
+        try place.publisher(adopting, notices: notices).resign()
+        let dropped = try require(notices.all.first { $0.hasPrefix("dropping") })
+        try expect(dropped.contains(place.key(place.alice).id))
+        expect(dropped.contains("does not match") && !dropped.contains("known"), "\(dropped)")
+    }
+
     @Test("is stopped by no signature that somebody adds, once it was looked at", arguments: places)
     func addedSignature(_ kind: OriginPlace) throws {
         let place = try SignedPlace(kind, signed: "1")
