@@ -32,6 +32,14 @@ final class FrameUnpacker {
         opening.table.frames[frame].objects.map { opening.objects.references[Int($0)] }
     }
 
+    /// The disk space that a frame takes while its objects come out of it.
+    func byteCount(beside frame: Int) -> Int64 {
+        let frame = opening.table.frames[frame]
+        let staged = frame.byteCount > Arrivals.memoryByteCount ? frame.byteCount : 0
+        let isMapped = frame.codec == .prefixed && frame.contentByteCount > Self.heapByteCountMax
+        return isMapped ? staged.addingClamped(frame.contentByteCount) : staged
+    }
+
     /// Returns the objects that came out wrong.
     /// - Throws: `.badPack`, `.badFrame` if the frame cannot be decoded; what taking an object throws.
     func unpack(_ bytes: UnsafeRawBufferPointer, frame: Int) throws(StoreError) -> [Reference] {
