@@ -126,10 +126,8 @@ final class PackFetching {
         else { return true }
         let needed = download.missing.byteCount.addingClamped(session.plan.directoryByteCount)
             .addingClamped(wish.besideByteCount)
-        return try allowing(.outOfSpace) { () throws(StoreError) in
-            try pull.versions.store.checkSpace(
-                for: needed - pull.stagedByteCount(of: session.plan))
-        } != nil
+        return try pull.versions.store.hasSpace(
+            for: needed - pull.stagedByteCount(of: session.plan))
     }
 
     private func report() {

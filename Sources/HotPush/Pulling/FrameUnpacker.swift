@@ -139,9 +139,9 @@ final class FrameUnpacker {
         for base in opening.table.frames[frame].bases.lazy.map({ baseObjects.references[Int($0)] })
         {
             let isSound =
-                try allowing(.badPack, .damagedObject) { () throws(StoreError) in
-                    try open(base).forEachPiece { (_) throws(StoreError) in }
-                } != nil
+                try allowing(
+                    [.badPack, .damagedObject],
+                    try open(base).forEachPiece { (_) throws(StoreError) in }) != nil
             if !isSound { damaged.append(base.address) }
         }
         return damaged
