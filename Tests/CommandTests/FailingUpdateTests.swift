@@ -30,6 +30,13 @@ import ProgramTestSupport
             ], "failingUpdates"
         ),
         (
+            "two downloads that break off, each tried twice",
+            [
+                (7200, available), (7199, broken), (7198, broken), (60, available), (59, broken),
+                (58, tried),
+            ], nil
+        ),
+        (
             "a download after failures",
             [(7200, failed), (60, failed), (50, failed), (9, available), (8, pending)], nil
         ),
@@ -101,6 +108,7 @@ import ProgramTestSupport
     private static let old = #""event":"switch","version":"8","from":"7""#
     private static let beta = #","channel":"beta""#
     private static let release = #","release":"8""#
+    private static let tried = #""event":"failed","deed":"update","message":"cut""#
     private static let came = broken.replacing("failed", with: "finished")
     private static let broken =
         #""event":"downloadEnded","version":"9","outcome":"failed","reason":"cut","files":0,"bytes":0,"#

@@ -182,6 +182,12 @@ import ProgramTestSupport
                 finished.errors.contains("is a store and no origin: name it with --store"),
                 "\(words): \(finished)")
         }
+        try place.write(["taken": ""], to: "plain")
+        for name in ["plain", "nowhere"] {
+            try place.ended(
+                3, "du", name,
+                saying: "(--store DIR), or the directory of an origin, and \(name) is no origin")
+        }
     }
 
     @Test func `pull says by its exit status that there is no origin or channel`() throws {

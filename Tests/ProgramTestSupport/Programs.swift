@@ -113,12 +113,14 @@ package final class Running {
             .contains($0.key)
     }
 
-    /// Runs the body with no signal blocked in this thread, and Ctrl-C not ignored: a child inherits both.
+    /// Runs the body with no signal blocked in this thread, and Ctrl-C and SIGHUP not ignored: a child inherits both.
     ///
-    /// Worker threads of libdispatch block nearly all signals; what a shell starts in the background
-    /// ignores Ctrl-C.
+    /// Worker threads of libdispatch block nearly all signals; what a shell starts in the background ignores Ctrl-C,
+    /// and what nohup(1) starts ignores SIGHUP. Handled here, SIGHUP still does not end the tests, and no child
+    /// ignores it (execve(2)).
     private static func receivingSignals(_ body: () throws -> Void) rethrows {
         _ = Foundation.signal(SIGINT, SIG_DFL)
+        if Foundation.signal(SIGHUP, { _ in }) == nil { _ = Foundation.signal(SIGHUP, SIG_DFL) }
         var none = sigset_t()
         var before = sigset_t()
         sigemptyset(&none)

@@ -173,6 +173,10 @@ import StorageTestSupport
             let found = try temporary.reopened().check(repairing: repairing).findings
             expect(found.map(\.path), equals: ["manifests/1 (old).json"])
             expect(found.map(\.isRepaired), equals: [false])
+            expect(found[0].message.contains("move it out of the store"), "\(found[0].message)")
+            expectRefusal(.index, saying: "or says what to do") {
+                try temporary.reopened().collect()
+            }
         }
         Damage.remove(temporary.path + "/manifests/1 (old).json")
         _ = try temporary.reopened().check(repairing: true)

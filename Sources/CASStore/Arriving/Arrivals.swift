@@ -37,7 +37,7 @@ public final class Arrivals {
     package private(set) var unsettledByteCount: Int64 = 0
 
     /// Content up to this size stays in memory until it is whole, which takes one write for a small file.
-    static let memoryByteCount = 256 * 1024
+    package static let memoryByteCount = 256 * 1024
 
     // Finished content, and its placeholder if its address was not known.
     private struct Finished {

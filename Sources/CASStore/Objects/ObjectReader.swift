@@ -39,6 +39,22 @@ public struct ObjectReader: ~Copyable, Sendable {
         }
     }
 
+    /// The whole content, compared with the address.
+    /// - Throws: `.tooLarge` beyond `limit` bytes; `.damagedObject` if the bytes do not match.
+    package func verifiedBytes(limit: Int) throws(StoreError) -> [UInt8] {
+        guard byteCount <= Int64(limit) else {
+            throw StoreError(
+                .tooLarge,
+                "object \(address) has \(byteCount) bytes, more than the \(limit) asked for",
+                object: address)
+        }
+        let bytes = try read(at: 0, count: limit)
+        var hasher = try ObjectHasher()
+        let found = bytes.withUnsafeBytes { hasher.hash($0).address }
+        guard found == address else { throw StoreError.damagedObject(address) }
+        return bytes
+    }
+
     /// Calls `body` with the bytes, piece by piece, in constant memory, and verifies the address at the end.
     /// - Throws: `.damagedObject` if they are unreadable or, after the last piece, do not match; what `body` throws.
     public func forEachPiece(

@@ -80,17 +80,7 @@ public final class Store: Sendable {
     /// - Throws: `.tooLarge` beyond `limit` bytes; `.damagedObject` if the bytes do not match.
     public func read(_ address: ObjectID, limit: Int) throws(StoreError) -> [UInt8]? {
         guard let reader = try open(address) else { return nil }
-        guard reader.byteCount <= Int64(limit) else {
-            throw StoreError(
-                .tooLarge,
-                "object \(address) has \(reader.byteCount) bytes, more than the \(limit) asked for",
-                object: address)
-        }
-        let bytes = try reader.read(at: 0, count: limit)
-        var hasher = try ObjectHasher()
-        let found = bytes.withUnsafeBytes { hasher.hash($0).address }
-        guard found == address else { throw StoreError.damagedObject(address) }
-        return bytes
+        return try reader.verifiedBytes(limit: limit)
     }
 
     // MARK: Durability
@@ -211,5 +201,9 @@ public final class Store: Sendable {
                 + (byteCount > 0 && isAll ? "\(sizeText(byteCount)) are needed, " : "")
                 + "\(sizeText(space.available)) are free, and \(sizeText(reserve)) must stay free for collecting; "
                 + "retire versions and run castree gc")
+    }
+
+    package func hasSpace(for byteCount: Int64) throws(StoreError) -> Bool {
+        try allowing({ $0.code == .outOfSpace }, try checkSpace(for: byteCount)) != nil
     }
 }

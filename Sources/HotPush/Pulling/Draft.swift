@@ -114,9 +114,8 @@ final class Draft {
         let name = manifest.version.description
         if try versions.store.versionRow(name)?.isComplete == false {
             // It was complete once, is complete by now, or is gone.
-            let isWhole = try allowing(.versionInUse, .noVersion) { () throws(StoreError) in
-                try versions.revise(manifest)
-            }
+            let isWhole = try allowing(
+                [.versionInUse, .noVersion], try versions.revise(manifest))
             if let isWhole { return isWhole }
         }
         do throws(StoreError) {

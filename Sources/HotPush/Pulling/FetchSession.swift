@@ -114,7 +114,20 @@ final class PackFetching {
             guard wish.cost <= wish.objectsCost else { return nil }
             expectedByteCount = wish.byteCount + opening.pack.openingByteCount
         }
-        return wish
+        return try hasRoom(wish, session) ? wish : nil
+    }
+
+    /// Whether there is room for a pack's frames beside all objects; otherwise these would come a second time.
+    private func hasRoom(_ wish: PackWish, _ session: FetchSession) throws(StoreError) -> Bool {
+        let download = session.download
+        // What has come of a frame has its room already.
+        guard wish.besideByteCount > 0,
+            try !download.arrivals.hasPart(leadingTo: download.isMissing)
+        else { return true }
+        let needed = download.missing.byteCount.addingClamped(session.plan.directoryByteCount)
+            .addingClamped(wish.besideByteCount)
+        return try pull.versions.store.hasSpace(
+            for: needed - pull.stagedByteCount(of: session.plan))
     }
 
     private func report() {

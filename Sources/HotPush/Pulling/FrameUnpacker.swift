@@ -32,6 +32,14 @@ final class FrameUnpacker {
         opening.table.frames[frame].objects.map { opening.objects.references[Int($0)] }
     }
 
+    /// The disk space that a frame takes while its objects come out of it.
+    func byteCount(beside frame: Int) -> Int64 {
+        let frame = opening.table.frames[frame]
+        let staged = frame.byteCount > Arrivals.memoryByteCount ? frame.byteCount : 0
+        let isMapped = frame.codec == .prefixed && frame.contentByteCount > Self.heapByteCountMax
+        return isMapped ? staged.addingClamped(frame.contentByteCount) : staged
+    }
+
     /// Returns the objects that came out wrong.
     /// - Throws: `.badPack`, `.badFrame` if the frame cannot be decoded; what taking an object throws.
     func unpack(_ bytes: UnsafeRawBufferPointer, frame: Int) throws(StoreError) -> [Reference] {
@@ -131,9 +139,9 @@ final class FrameUnpacker {
         for base in opening.table.frames[frame].bases.lazy.map({ baseObjects.references[Int($0)] })
         {
             let isSound =
-                try allowing(.badPack, .damagedObject) { () throws(StoreError) in
-                    try open(base).forEachPiece { (_) throws(StoreError) in }
-                } != nil
+                try allowing(
+                    [.badPack, .damagedObject],
+                    try open(base).forEachPiece { (_) throws(StoreError) in }) != nil
             if !isSound { damaged.append(base.address) }
         }
         return damaged

@@ -214,9 +214,7 @@ struct StoredDigests {
     mutating func of(_ address: ObjectID) throws(StoreError) -> [Label] {
         if let known = known[address] { return known }
         let found =
-            try allowing(.damagedObject, .io, .permission) { () throws(StoreError) in
-                try compute(address)
-            } ?? []
+            try allowing([.damagedObject, .io, .permission], try compute(address)) ?? []
         known[address] = found
         return found
     }

@@ -284,10 +284,8 @@ extension OriginAccess {
             guard let published = release.delivery, deliveries[published.address] == nil,
                 ContinuousClock.now < end
             else { continue }
-            let found = try allowing(.badPack, .tooLarge, .network) { () throws(StoreError) in
-                try delivery(of: release, at: location)
-            }
-            deliveries[published.address] = found ?? nil
+            deliveries[published.address] = try allowing(
+                [.badPack, .tooLarge, .network], try delivery(of: release, at: location))
         }
         return deliveries
     }

@@ -8,6 +8,8 @@ struct PackWish {
     let byteCount: Int64
     let cost: Int64
     let objectsCost: Int64
+    /// The disk space that a frame takes beside what comes out of it, at most.
+    let besideByteCount: Int64
 
     /// Nil if the pack has no object that is missing from `download`.
     init?(
@@ -16,9 +18,13 @@ struct PackWish {
         let unpacker = try FrameUnpacker(opening, of: store, for: download)
         var frames: [Bool] = []
         var objectsCost: Int64 = 0
+        var besideByteCount: Int64 = 0
         for frame in opening.table.frames.indices {
             let wanted = unpacker.objects(of: frame).filter { download.isMissing($0.address) }
             frames.append(!wanted.isEmpty)
+            if !wanted.isEmpty {
+                besideByteCount = max(besideByteCount, unpacker.byteCount(beside: frame))
+            }
             for object in wanted { objectsCost += object.byteCount + PackSpans.requestByteCount }
         }
         guard objectsCost > 0 else { return nil }
@@ -26,6 +32,7 @@ struct PackWish {
         self.unpacker = unpacker
         self.frames = frames
         self.objectsCost = objectsCost
+        self.besideByteCount = besideByteCount
         cost = PackSpans.cost(of: runs, in: opening.table)
         byteCount = cost - Int64(runs.count) * PackSpans.requestByteCount
     }

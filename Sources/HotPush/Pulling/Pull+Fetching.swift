@@ -126,7 +126,7 @@ extension Pull {
     /// Ignores small files.
     func stagedByteCount(of plan: DownloadPlan) throws(StoreError) -> Int64 {
         var byteCount: Int64 = 0
-        for content in plan.contents where content.byteCount ?? 0 > 256 * 1024 {
+        for content in plan.contents where content.byteCount ?? 0 > Arrivals.memoryByteCount {
             let status = try versions.fileSystem.status(
                 versions.directories.staging.raw, content.name.description)
             byteCount += status?.byteCount ?? 0

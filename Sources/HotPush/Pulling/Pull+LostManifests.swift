@@ -93,9 +93,7 @@ extension Pull {
         guard !lost.isEmpty else { return [] }
         let location = try OriginReference(parsing: origin).location
         // An origin without channels may still have objects.
-        let pointers = try allowing(.notFound) { () throws(StoreError) in
-            try access.pointers(of: origin)
-        }
+        let pointers = try allowing([.notFound], try access.pointers(of: origin))
         var found: Set<String> = []
         let vouched = try vouched(pointers ?? [], at: location)
         for one in lost {

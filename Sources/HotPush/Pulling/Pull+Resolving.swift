@@ -14,9 +14,9 @@ extension Pull {
     func heldManifest(of offer: FoundRelease) throws(StoreError) -> [UInt8]? {
         guard let published = offer.published else { return nil }
         // A damaged copy is fetched again.
-        return try allowing(.damagedObject, .tooLarge) { () throws(StoreError) in
-            try versions.store.read(published.manifest, limit: Int(published.manifestByteCount))
-        } ?? nil
+        return try allowing(
+            [.damagedObject, .tooLarge],
+            try versions.store.read(published.manifest, limit: Int(published.manifestByteCount)))
     }
 
     /// Fetches the manifest and, concurrently, the epochs of its objects.

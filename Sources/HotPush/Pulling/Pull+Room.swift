@@ -86,8 +86,6 @@ extension Pull {
             freed += try fileSystem.status(staging, entry)?.byteCount ?? 0
             return true
         }
-        return try allowing(.outOfSpace) { () throws(StoreError) in
-            try versions.store.checkSpace(for: needed - freed)
-        } != nil
+        return try versions.store.hasSpace(for: needed - freed)
     }
 }

@@ -125,7 +125,7 @@ public final class Pull {
         _ offer: FoundRelease, _ origin: String
     ) throws(StoreError) -> OriginReply? {
         guard ContinuousClock.now - offer.offeredAt > options.offerLifetime else { return nil }
-        let reply = try allowing(.network) { () throws(StoreError) in try inquire(origin) }
+        let reply = try allowing([.network], try inquire(origin))
         // A copy older than the offer says nothing about it.
         return reply?.isOlderCopy == true ? nil : reply
     }

@@ -53,12 +53,12 @@ extension VersionStore {
         _ withdrawal: Withdrawal, now: @escaping @Sendable () -> Int64 = { secondsNow() }
     ) throws(StoreError) -> Bool {
         // If the current version is unfit to return to, the pending one is still better.
-        let hasWaited = try allowing(.bannedVersion, .incompleteVersion) { () throws(StoreError) in
+        let hasWaited = try allowing(
+            [.bannedVersion, .incompleteVersion],
             // Also on a full disk, where this may make room for the new offer.
             try store.withReserve { () throws(StoreError) in
                 try takeBack(pending: withdrawal.version)
-            }
-        }
+            })
         guard hasWaited == true else { return false }
         do throws(StoreError) {
             let bound = SequenceBound(self, now: now)

@@ -12,24 +12,7 @@ package protocol ObjectFiles: Sendable {
 extension ObjectFiles {
     package func read(_ address: ObjectID, limit: Int) throws(StoreError) -> [UInt8]? {
         guard let reader = try open(address) else { return nil }
-        guard reader.byteCount <= Int64(limit) else {
-            throw StoreError(
-                .tooLarge,
-                "object \(address) has \(reader.byteCount) bytes, more than the \(limit) asked for",
-                object: address)
-        }
-        return try reader.verifiedBytes()
-    }
-}
-
-extension ObjectReader {
-    func verifiedBytes() throws(StoreError) -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(Int(byteCount))
-        try forEachPiece { piece throws(StoreError) in
-            piece.withUnsafeBytes { bytes.append(contentsOf: $0) }
-        }
-        return bytes
+        return try reader.verifiedBytes(limit: limit)
     }
 }
 

@@ -43,7 +43,7 @@ package final class OpenObject: ContentFile {
 
     /// The bytes of a small object, compared with its address.
     func verifiedBytes() throws(StoreError) -> [UInt8] {
-        try reader.verifiedBytes()
+        try reader.verifiedBytes(limit: .max)
     }
 
     package func shortened() -> StoreError {

@@ -55,28 +55,25 @@ extension Command {
             let html = try page == nil ? nil : invocation.value("html")
             if let html { try refuseOwnPlace(html) }
             let request = try UsageRequest(invocation, named)
-            let versions = try openStore(
-                from: source, invocation, named: origin == nil ? [] : named)
-            if let page, let html {
-                try request.write(page, of: versions, to: html)
-            } else {
-                try request.show(versions)
+            do {
+                let versions = try invocation.openStore(from: source)
+                if let page, let html {
+                    try request.write(page, of: versions, to: html)
+                } else {
+                    try request.show(versions)
+                }
+            } catch var error as StoreError where origin != nil {
+                let lacking = named.filter {
+                    error.code == .noStore || error.message == StoreError.noVersion($0).message
+                }
+                if !lacking.isEmpty {
+                    error.message +=
+                        "; du takes versions of a store (--store DIR), or the directory of an origin, and "
+                        + "\(printable(lacking.joined(separator: " "))) is no origin"
+                }
+                throw error
             }
             return .done
-        }
-    }
-
-    private static func openStore(
-        from source: StoreSource, _ invocation: Invocation, named: [String]
-    ) throws -> VersionStore {
-        do {
-            return try invocation.openStore(from: source)
-        } catch var error as StoreError
-            where error.code == .noStore && !named.isEmpty
-        {
-            error.message += "; du takes versions of a store, or the directory of an origin, and "
-            error.message += "\(printable(named.joined(separator: " "))) is no origin"
-            throw error
         }
     }
 

@@ -120,7 +120,8 @@ extension VersionStore {
                 report.findings.append(
                     Finding(
                         .damagedManifest, path: StoreLayout.manifestPath(printable(name)),
-                        error.message))
+                        "\(error.message); give it its version's name, or move it out of the store: nothing is "
+                            + "collected before"))
             }
         }
         return readable

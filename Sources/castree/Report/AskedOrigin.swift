@@ -12,6 +12,8 @@ struct AskedOrigin {
     var sentence: String
     /// What it offered last, and has not been switched to yet.
     private var offered: String?
+    /// Whether the update since the last answer has failed: a pull that makes room tries it again, and notes each try.
+    private var hasFailed = false
     /// How many updates have failed in a row, when the first did, and why the last.
     var failures = 0
     var failingSince: Int64?
@@ -47,10 +49,11 @@ struct AskedOrigin {
         if let since = failingSince, since < JournalEntry.clockIsSetFrom,
             time >= JournalEntry.clockIsSetFrom
         {
-            (failures, failingSince, self.isOffline) = (0, nil, true)
+            (failures, failingSince, self.isOffline, hasFailed) = (0, nil, true, false)
         }
         offered = nil
-        failures += times
+        if isOfAsking || !hasFailed { failures += times }
+        hasFailed = !isOfAsking
         failingSince = failingSince ?? time
         self.failure = reason
         self.isOffline = self.isOffline && isOffline
@@ -58,7 +61,7 @@ struct AskedOrigin {
 
     private mutating func succeed() {
         (failures, failingSince, failure, isOffline) = (0, nil, nil, true)
-        (obstacle, offered) = (nil, nil)
+        (obstacle, offered, hasFailed) = (nil, nil, false)
     }
 
     // MARK: Reading the event log
@@ -119,7 +122,7 @@ struct AskedOrigin {
             // The result follows as the next entry.
             case .available:
                 (wentBackSince, wentBackTimes) = (nil, 0)
-                offered = event.text("version")
+                (offered, hasFailed) = (event.text("version"), false)
                 if obstacle?.isOfAsking == true { obstacle = nil }
             }
         case (_, _, .failed?):

@@ -17,7 +17,7 @@ struct PackedFixture {
 
     func with(_ device: TemporaryStore) -> PackedFixture { PackedFixture(base.with(device)) }
 
-    private init(_ base: PullingFixture) { self.base = base }
+    init(_ base: PullingFixture) { self.base = base }
 
     func manifest(_ version: String) throws -> Manifest {
         try base.place.versions.registeredManifest(of: version)

@@ -194,6 +194,33 @@ import StorageTestSupport
         expect(fixture.askedObjects, equals: [])
     }
 
+    @Test("decides before it comes whether there is room for a pack beside what comes out of it")
+    func besidePack() throws {
+        var random = SeededRandom(seed: 7)
+        let own = (0..<50_000).map { _ in String(random.next(), radix: 36) }.joined()
+        try fixture.place.store.add("offer", ["own": own])
+        try fixture.publish("offer")
+        let packed = PackedFixture(fixture)
+        let path = try packed.serve([
+            TestPack(packed.manifest("offer"), contents: [address(of: own): Array(own.utf8)])
+        ])[0]
+        let byteCount = Int64(own.utf8.count)
+        for (free, isByPack) in [(byteCount * 5 / 4, false), (byteCount * 5 / 2, true)] {
+            let device = fixture.with(try TemporaryStore())
+            let disk = FullFileSystem(of: device.device.path, free: free)
+            let pull = Pull(
+                into: try device.device.opened(on: disk, keeping: 0),
+                over: try PullingFixture.transport(), PullingFixture.options)
+            fixture.origin.forgetRequests()
+            let report = try require(pull.run(fixture.origin.url))
+            expect(report.figures.bytes < byteCount * 3 / 2, "\(report.figures)")
+            expect(fixture.origin.requests(for: path).count, equals: 1)
+            expect(fixture.askedObjects.isEmpty, equals: isByPack, "\(free)")
+            expect(report.fallbacks, equals: [])
+            try device.expectClean()
+        }
+    }
+
     @Test func `lets nothing go that a first start could show`() throws {
         try wait("waits")
         try fixture.place.store.add("offer", Self.files("offer"))
