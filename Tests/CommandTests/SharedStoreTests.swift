@@ -41,4 +41,19 @@ struct SharedStoreTests {
             expect(done.status == 0 || words == "fsck --repair", "\(words): \(done)")
         }
     }
+
+    private static let hasNamespaces =
+        (try? Workplace().run(["/usr/bin/unshare", "-U", "-r", "/bin/true"]).status == 0) ?? false
+
+    @Test(.enabled(if: hasNamespaces, "needs unshare(1), and user namespaces"))
+    func `names no user of a user namespace that does not have its owner`() throws {
+        try prepared(booted: false)
+        let castree = "unshare -U -r '\(ProgramUnderTest.castree.url.path)' --store s"
+        for words in ["status", "report new.txt"] {
+            let refused = try place.script("\(castree) \(words) 2>&1").text
+            expect(refused.contains("belongs to a user outside this user namespace"), "\(refused)")
+            // The file to write is nobody's yet.
+            expect(!refused.contains("sudo") && !refused.contains("new.txt belongs"), "\(refused)")
+        }
+    }
 }

@@ -121,9 +121,8 @@ extension OriginPublisher {
     /// Commits what an interrupted command has signed; see ``SignedSequences``.
     ///
     /// Devices may have seen it, whatever the log says now, since anybody who can write to the origin can delete an
-    /// entry. Everything that it names was stored before it was signed, and is there if no prune came since. If one
-    /// came, it is in the log in place of the commit or after an entry in that place. Then the commit never was, and
-    /// a release that only it offers is left to others.
+    /// entry. Everything that it names was stored before it was signed. A release that only it offers, and whose files
+    /// are gone or may be deleted, is left to others: then the commit never was.
     /// - Parameter only: the channel; `nil` for all of them.
     /// - Returns: the state afterwards.
     /// - Throws: `.untrusted` if one of its signers does not sign now; what committing throws.
@@ -135,6 +134,9 @@ extension OriginPublisher {
         var state = state
         for channel in try sealing.unfinished(at: place, upon: state.pointers).map(\.channel)
         where only == nil || only == channel {
+            // No prune may delete what is found there before it is committed.
+            let lock = try OriginLock(storage, options, .sharing)
+            defer { withExtendedLifetime(lock) {} }
             state = try committing(
                 to: channel, upon: state, log, isSealed: true, isFinished: true
             ) {
@@ -160,15 +162,16 @@ extension OriginPublisher {
         }
         let ids = Set(pointer.signatures.map(\.key))
         sealing.signers = sealing.signers.filter { ids.contains($0.key.id) }
-        if state.entry.prunedAt >= pointer.log ?? 0 {
-            let offered = Set(state.pointers.values.flatMap(\.liveReleases))
-            guard pointer.liveReleases.allSatisfy(offered.contains) else {
-                options.notice(
-                    said(
-                        "somebody has pruned since, so the release is not offered; if it is wanted, publish it again"
-                    ))
-                return nil
+        let offered = Set(state.pointers.values.flatMap(\.liveReleases))
+        for release in pointer.liveReleases where !offered.contains(release) {
+            guard try !mayBeOffered(release, signedAt: pointer.log ?? 0, upon: state) else {
+                continue
             }
+            options.notice(
+                said(
+                    "somebody has pruned since, or put an older state back, so the release is not offered; if it is "
+                        + "wanted, publish it again"))
+            return nil
         }
         guard sealing.signers.count == ids.count, let origin = pointer.origin else {
             throw .untrusted(
@@ -183,6 +186,27 @@ extension OriginPublisher {
         try sealing.raise(&next, in: origin)
         next.log = state.number + 1
         return try sealing.sign(next, now: now())
+    }
+
+    /// Whether a release that no entry offers has all of its files, and keeps them; see rule U of docs/buckets.md.
+    /// - Parameter number: the entry that was to offer it.
+    private func mayBeOffered(
+        _ release: LiveRelease, signedAt number: Int64, upon state: OriginState
+    ) throws(StoreError) -> Bool {
+        // A prune in the log may still delete some, and nobody reads an entry with files of a later epoch.
+        guard state.entry.prunedAt < number, release.version.epoch <= state.entry.epoch else {
+            return false
+        }
+        let files = ReleaseFiles(release, storage, nil)
+        // This reads the documents, of which some have no known size.
+        let named = try allowing(
+            { ReleaseFiles.saysReleaseIsBad($0) || $0.saysFileIsUnreadable },
+            try files.contents() + files.packed() + files.told())
+        guard let named else { return false }
+        let sized = named.compactMap { file in
+            file.byteCount.map { SizedKey(key: file.key, byteCount: $0) }
+        }
+        return try storage.missing(of: sized, options).isEmpty
     }
 }
 

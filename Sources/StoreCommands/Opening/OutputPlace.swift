@@ -30,9 +30,10 @@ package func refuseOwnPlace(_ path: String) throws(StoreError) {
 /// In a directory that another user owns, root writes as that owner, so that the owner's links gain nothing.
 /// - Parameter directory: an open directory, which stays the same whatever its owner does.
 package func fileSystem(
-    forWritingIn directory: Int32, _ path: String
+    forWritingIn directory: Int32, _: String
 ) throws(StoreError) -> any FileSystem {
-    try POSIXFileSystem().owners(of: directory, path)
+    let system = POSIXFileSystem()
+    return try system.owners(of: directory, system.path(of: directory))
 }
 
 private func parent(of path: String) -> String {
