@@ -58,8 +58,8 @@ package struct ClientTelling: OfferTelling {
     package func tell(
         _ pointer: ChannelPointer, upon before: ChannelPointer?, in clients: ClientLog
     ) throws(StoreError) {
-        if !isUrgent { try refuseTakingBack(pointer, upon: before, clients) }
         let passesOver = isUrgent || before.map { $0.offersAll(of: pointer) } ?? false
+        if !passesOver { try refuseTakingBack(pointer, upon: before, clients) }
         func passOver(_ system: ClientSystem, _ error: StoreError) {
             clients.notice(
                 "the clients of \(system.rawValue) are told nothing of it, and get no answers from this channel until "
