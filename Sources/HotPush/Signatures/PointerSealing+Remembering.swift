@@ -175,6 +175,9 @@ extension PointerSealing {
             if let known, known.version > file?.version ?? 1 { file = known }
             base.trustVersion = file?.version
         } else if let known, known.version > base.trustVersion ?? TrustFile.firstVersion {
+            if let refusal = try unreached(base.trustVersion, of: base.origin, in: origin) {
+                throw refusal
+            }
             throw .untrusted(
                 "what \(origin.identity) offers is older than version \(known.version) of the trust, by which a key that signs "
                     + "now has signed, and devices would refuse it: somebody has put an old state of the origin back, "
@@ -196,10 +199,41 @@ extension PointerSealing {
             .untrusted,
             file.origin == base.origin
                 ? "\(path) of \(origin.identity) says that \(file.trusted.threshold) of \(ids) must sign, and \(count) of them "
-                    + "would: devices would refuse it; sign by these keys, or change them (castree trust rotate); if none "
-                    + "of them was ever yours, a stranger has put the file there: delete it"
+                    + "would: devices would refuse it; sign by these keys"
+                    + (try haveSigned(file)
+                        ? ", or if a rotation to them was cut short, \(TrustFile.repetition)\(TrustFile.theft)"
+                        : ", or change them (castree trust rotate); if none of them was ever yours, a stranger has put "
+                            + "the file there: delete it")
                 : "\(path) of \(origin.identity) belongs to another origin (\(file.origin)): somebody has copied it there; put "
                     + "the right one back")
+    }
+
+    /// The refusal of a pointer that a change of the keys may not have reached, as one of its signers made it.
+    func unreached(
+        _ pointer: ChannelPointer, in there: any ObjectStorage
+    ) throws(StoreError) -> StoreError? {
+        guard let origin = pointer.origin else { return nil }
+        return try unreached(
+            pointer.trustVersion, of: origin, by: Set(pointer.signatures.map(\.key)), in: there)
+    }
+
+    /// - Parameters:
+    ///   - version: the one that is named.
+    ///   - makers: ids of keys, one of which must have signed the next one; `nil` for any.
+    /// - Returns: `nil` if no key that signs now has signed the next version.
+    private func unreached(
+        _ version: Int64?, of origin: String, by makers: Set<String>? = nil,
+        in there: any ObjectStorage
+    ) throws(StoreError) -> StoreError? {
+        let next = (version ?? TrustFile.firstVersion) + 1
+        guard let file = try TrustFile.ifSound(try there.trust(next)), file.origin == origin,
+            makers?.isDisjoint(with: file.signatures.map(\.key)) != true, try haveSigned(file)
+        else { return nil }
+        return .untrusted(
+            "\(OriginLayout.trust(next)) in \(there.identity) was made by a key that signs now, and what the channel offers "
+                + "is not signed by the keys in it: if a rotation was cut short, \(TrustFile.repetition); else somebody has "
+                + "put an old pointer back: look at what it offers (castree channels), then build upon it with --adopt"
+        )
     }
 
     /// Refuses a version of an origin's trust, named by a pointer, that no known key has signed by and no file proves.
