@@ -27,8 +27,8 @@ package struct TrustFile: Sendable, Hashable {
         + "channels), remove the file and rotate at once"
 
     static let otherwise =
-        "; if the keys were never changed so far, somebody who has one of them has named it: look at what the channels offer, "
-        + "then castree resign ORIGIN --adopt --unsigned, and change the keys (castree trust rotate)"
+        "; if you never changed the keys to it, somebody who has one of them has named it: look at what the channels offer, then "
+        + "castree resign ORIGIN --adopt --unsigned, and change the keys (castree trust rotate)"
 
     package var origin: String
     /// From 2 on.

@@ -160,6 +160,7 @@ import StorageTestSupport
         expect(found.allSatisfy { $0.message.contains("stable") && !$0.message.contains("beta") })
         let sealings = [
             try place.sealing(place.alice), try place.sealing(place.alice) { $0.adopts = true },
+            try place.sealing(place.alice) { ($0.adopts, $0.allowsFewer) = (true, true) },
             try place.sealing(place.bob),
             try place.sealing(place.bob) { $0.trusted = [try place.key(place.alice)] },
         ]
