@@ -105,6 +105,28 @@ import ProgramTestSupport
         expect(narrowed.status == 1 && narrowed.errors.contains("withdraw"), "\(narrowed)")
     }
 
+    @Test func `A release that a signed system was left out of stops only itself`() throws {
+        for name in ["a.key", "b.key"] { try place.done("key", "new", name) }
+        expect(try place.shell("openssl genrsa -out rsa.pem 2048").status, equals: 0)
+        let (old, new) = (["--sign-key", "a.key"], ["--sign-key", "b.key"])
+        try publish("1.0.0", "origin", old).ended()
+        for (system, more) in [("codepush", ["--client-key", "codepush=rsa.pem"]), ("capgo", [])] {
+            try place.done(
+                "origin", "enable", "origin", system, "--base-url", "http://u.example.org",
+                "--deployment", require(Self.deployments[system]), "--no-sync", words: old + more)
+        }
+        try publish("2.0.0", "origin", old + ["--for", "capgo"]).ended()
+        try place.done("resign", "origin", "--no-sync", words: old)
+        try place.done(
+            "trust", "rotate", "origin", "--add", "b.key.pub", "--remove", "a.key.pub", "--no-sync",
+            words: old + new)
+        try place.done("withdraw", "1.0.0", "origin", "--no-sync", words: new)
+        let unsigned = try publish("2.0.0", "origin", new)
+        expect(
+            unsigned.status == 1 && unsigned.errors.contains("--client-key"), "\(unsigned)")
+        try publish("2.0.0", "origin", new + ["--client-key", "codepush=rsa.pem"]).ended()
+    }
+
     @Test func `A withdrawal takes the same files back under every name`() throws {
         try finish("origin")
         func answers(_ more: String) throws -> [String] {

@@ -147,7 +147,14 @@ package struct ClientTelling: OfferTelling {
                 continue
             }
             client.head = before?.releases.first?.sequence
-            let outcome = try self.outcome(of: client, rules, history, clients)
+            let outcome: ClientOutcome
+            do throws(StoreError) {
+                outcome = try self.outcome(of: client, rules, history, clients)
+            } catch {
+                // A release that the system was left out of needs its key only when it is published again.
+                guard error.code == .signingFailed, !isNew, !release.isAgain else { throw error }
+                continue
+            }
             if isNew || outcome.prepared != nil {
                 told.outcomes.withLock { $0.append(outcome) }
                 try say(outcome, clients)
