@@ -188,13 +188,13 @@ package final class OriginAudit {
         let names = behind.prefix(10).map(\.description).joined(separator: ", ")
         try found(
             .wrongPointer, OriginLayout.trust(chain.newest),
-            "channel \(names)\(more) is not signed by it yet: \(Self.cutShort)")
+            "these channels are not signed by it yet: \(names)\(more); \(Self.cutShort)")
     }
 
     private static let cutShort =
-        "a rotation was cut short, which is to be repeated as it was, or an old state of the origin was put back, and devices "
-        + "that have seen it obey nothing that is signed by the keys of before; look at what the origin offers, then sign by it "
-        + "(castree resign ORIGIN --adopt)"
+        "a rotation runs still, or was cut short and is to be repeated as it was, or an old state of the origin was put back, "
+        + "and devices that have seen it obey nothing that is signed by the keys of before; look at what the origin offers, then "
+        + "sign by it (castree resign ORIGIN --adopt)"
 
     /// Takes the following versions from another origin, and reports those already here: an old state may have been
     /// restored, and devices that have seen a newer version obey no older one.
