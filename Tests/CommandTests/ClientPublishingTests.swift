@@ -76,6 +76,79 @@ import ProgramTestSupport
         }
     }
 
+    /// A candidate for some clients, then the same files under their final name for all.
+    private func finish(_ origin: String, _ keys: [String] = []) throws {
+        try place.add("2.0.0-rc1", ["index.html": "two", "index.ios.bundle": "ios 2"])
+        try publish("1.0.0", origin, keys).ended()
+        try place.done(
+            "origin", "enable", origin, "codepush", "--base-url", "http://u.example.org",
+            "--deployment", "KEY=stable", "--no-sync", words: keys)
+        try publish("2.0.0-rc1", origin, keys + ["--rollout", "10"]).ended()
+        try publish("2.0.0", origin, keys).ended()
+    }
+
+    @Test func `A candidate whose files all were offered since stops no later command`() throws {
+        for name in ["a.key", "b.key"] { try place.done("key", "new", name) }
+        let (old, new) = (["--sign-key", "a.key"], ["--sign-key", "b.key"])
+        try finish("origin", old)
+        try place.done(
+            "pack", "2.0.0", "origin", "--no-sync", words: old)
+        try place.done("resign", "origin", "--valid-for", "30d", "--no-sync", words: old)
+        try place.add("3.0.0", ["index.html": "three", "index.ios.bundle": "ios 3"])
+        for dry in [["--dry-run"], []] { try publish("3.0.0", "origin", old + dry).ended() }
+        try place.done(
+            "trust", "rotate", "origin", "--add", "b.key.pub", "--remove", "a.key.pub", "--no-sync",
+            words: old + new)
+        try publish("1.0.0", "origin", new).ended()
+        // A smaller share of what all were offered, under whatever name.
+        let narrowed = try publish("2.0.0-rc1", "origin", new + ["--rollout", "20"])
+        expect(narrowed.status == 1 && narrowed.errors.contains("withdraw"), "\(narrowed)")
+    }
+
+    @Test func `A release that a signed system was left out of stops only itself`() throws {
+        for name in ["a.key", "b.key"] { try place.done("key", "new", name) }
+        expect(try place.shell("openssl genrsa -out rsa.pem 2048").status, equals: 0)
+        let (old, new) = (["--sign-key", "a.key"], ["--sign-key", "b.key"])
+        try publish("1.0.0", "origin", old).ended()
+        for (system, more) in [("codepush", ["--client-key", "codepush=rsa.pem"]), ("capgo", [])] {
+            try place.done(
+                "origin", "enable", "origin", system, "--base-url", "http://u.example.org",
+                "--deployment", require(Self.deployments[system]), "--no-sync", words: old + more)
+        }
+        try publish("2.0.0", "origin", old + ["--for", "capgo"]).ended()
+        try place.done("resign", "origin", "--no-sync", words: old)
+        try place.done(
+            "trust", "rotate", "origin", "--add", "b.key.pub", "--remove", "a.key.pub", "--no-sync",
+            words: old + new)
+        try place.done("withdraw", "1.0.0", "origin", "--no-sync", words: new)
+        let unsigned = try publish("2.0.0", "origin", new)
+        expect(
+            unsigned.status == 1 && unsigned.errors.contains("--client-key"), "\(unsigned)")
+        try publish("2.0.0", "origin", new + ["--client-key", "codepush=rsa.pem"]).ended()
+    }
+
+    @Test func `A withdrawal takes the same files back under every name`() throws {
+        try finish("origin")
+        func answers(_ more: String) throws -> [String] {
+            try (1...10).map {
+                try place.done(
+                    "origin", "answer", "origin", "GET",
+                    "/v0.1/public/codepush/update_check?deployment_key=KEY&app_version=1.0.0"
+                        + "&client_unique_id=u\($0)\(more)"
+                ).text
+            }
+        }
+        let last = try require(answers("").first?.components(separatedBy: #"package_hash":""#).last)
+        let hash = try require(last.components(separatedBy: "\"").first)
+        let withdrawn = try place.done("withdraw", "2.0.0", "origin", "--no-sync")
+        expect(withdrawn.text.contains("version 1.0.0 is offered first"), "\(withdrawn)")
+        expect(withdrawn.errors.contains("version 2.0.0-rc1"), "\(withdrawn)")
+        for answer in try answers("&package_hash=\(hash)&label=v2") + answers("") {
+            expect(answer.contains(#""is_available":true"#) && !answer.contains(hash), "\(answer)")
+        }
+        try place.ended(3, "withdraw", "2.0.0-rc1", "origin", "--no-sync")
+    }
+
     @Test(
         "Other terms for some systems alone are refused where others were offered the same version")
     func otherTerms() throws {

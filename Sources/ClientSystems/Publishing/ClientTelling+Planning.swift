@@ -94,22 +94,21 @@ extension ClientTelling {
         _ pointer: ChannelPointer, upon before: ChannelPointer, _ clients: ClientLog
     ) throws(StoreError) {
         func share(_ release: OfferedRelease) -> Int { release.rollout?.perMille ?? 1000 }
-        for release in pointer.releases {
-            guard let version = release.version,
-                let wider = before.releases.first(where: { old in
-                    old.version?.content == version.content && share(old) > share(release)
-                })
-            else { continue }
-            let told = try clients.configurations(passingOver: leaveOut).first {
-                $0.tells(of: pointer.channel)
-            }
-            guard let told else { return }
-            throw StoreError(
-                .notExpressible,
-                "nothing is offered: version \(version.name) is offered to \(share(wider)) of 1000 devices already, and a "
-                    + "smaller share takes it back from no client of \(told.system.rawValue): castree withdraw it "
-                    + "first, then publish it to fewer")
+        // Only the first is offered now; an older one may have been for fewer when others got its content.
+        guard let release = pointer.releases.first, let content = release.version?.content,
+            let wider = before.releases.first(where: { old in
+                old.version?.content == content && share(old) > share(release)
+            }), let name = wider.version?.name
+        else { return }
+        let told = try clients.configurations(passingOver: leaveOut).first {
+            $0.tells(of: pointer.channel)
         }
+        guard let told else { return }
+        throw StoreError(
+            .notExpressible,
+            "nothing is offered: version \(name) is offered to \(share(wider)) of 1000 devices already, and a smaller "
+                + "share of its files takes it back from no client of \(told.system.rawValue): castree withdraw it "
+                + "first, then publish to fewer")
     }
 }
 

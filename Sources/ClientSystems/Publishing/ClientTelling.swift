@@ -58,8 +58,8 @@ package struct ClientTelling: OfferTelling {
     package func tell(
         _ pointer: ChannelPointer, upon before: ChannelPointer?, in clients: ClientLog
     ) throws(StoreError) {
-        if !isUrgent { try refuseTakingBack(pointer, upon: before, clients) }
         let passesOver = isUrgent || before.map { $0.offersAll(of: pointer) } ?? false
+        if !passesOver { try refuseTakingBack(pointer, upon: before, clients) }
         func passOver(_ system: ClientSystem, _ error: StoreError) {
             clients.notice(
                 "the clients of \(system.rawValue) are told nothing of it, and get no answers from this channel until "
@@ -148,7 +148,14 @@ package struct ClientTelling: OfferTelling {
                 continue
             }
             client.head = before?.releases.first?.sequence
-            let outcome = try self.outcome(of: client, rules, history, clients)
+            let outcome: ClientOutcome
+            do throws(StoreError) {
+                outcome = try self.outcome(of: client, rules, history, clients)
+            } catch {
+                // A release that the system was left out of needs its key only when it is published again.
+                guard error.code == .signingFailed, !isNew, !release.isAgain else { throw error }
+                continue
+            }
             if isNew || outcome.prepared != nil {
                 told.outcomes.withLock { $0.append(outcome) }
                 try say(outcome, clients)

@@ -169,9 +169,32 @@ package final class OriginAudit {
                 return try storage.put(path, StorageBody(file.serialized()), .document).isStored
             }
         }
+        try checkReach(of: chain.with(others), state)
         guard left.isEmpty, let last = chain.with(others).last else { return }
         try followTrust(of: state, after: last)
     }
+
+    /// Reports channels that a change of the keys has not reached.
+    private func checkReach(of chain: TrustChain, _ state: OriginState) throws(StoreError) {
+        var now = state
+        let behind = try lasting { () throws(StoreError) in
+            let channels = chain.channelsBehind(in: now.pointers.values)
+            if channels.isEmpty { return nil as [ChannelName]? }
+            now = try newest(since: state)
+            return channels
+        }
+        guard let behind else { return }
+        let more = behind.count > 10 ? " and \(behind.count - 10) more" : ""
+        let names = behind.prefix(10).map(\.description).joined(separator: ", ")
+        try found(
+            .wrongPointer, OriginLayout.trust(chain.newest),
+            "these channels are not signed by it yet: \(names)\(more); \(Self.cutShort)")
+    }
+
+    private static let cutShort =
+        "a rotation runs still, or was cut short and is to be repeated as it was, or an old state of the origin was put back, "
+        + "and devices that have seen it obey nothing that is signed by the keys of before; look at what the origin offers, then "
+        + "sign by it (castree resign ORIGIN --adopt)"
 
     /// Takes the following versions from another origin, and reports those already here: an old state may have been
     /// restored, and devices that have seen a newer version obey no older one.
@@ -194,9 +217,7 @@ package final class OriginAudit {
             let what = isHere ? "no pointer names it" : "the copy has it"
             try found(
                 isHere ? .wrongPointer : .missingFile, path,
-                "\(what), and it follows: a rotation was cut short, which is to be repeated as it was, or an old state of the "
-                    + "origin was put back, and devices that have seen it obey nothing that is signed by the keys of before; look at "
-                    + "what the origin offers, then sign by it (castree resign ORIGIN --adopt)"
+                "\(what), and it follows: \(Self.cutShort)"
             ) { () throws(StoreError) in
                 guard !isHere else { return false }
                 return try storage.put(path, StorageBody(file.serialized()), .document).isStored

@@ -99,15 +99,20 @@ extension ChannelPointer {
         }
     }
 
-    /// `nil` if it does not offer that version.
+    /// Takes a version's content out, under every name; `nil` if it does not offer that version.
     func withdrawing(_ version: VersionName, now: Int64) -> ChannelPointer? {
+        let versions = releases.compactMap(\.version)
+        let contents = Set(versions.filter { $0.name == version }.map(\.content))
+        guard !contents.isEmpty else { return nil }
+        let others = versions.filter { $0.name != version && contents.contains($0.content) }
+        let gone = versions.filter { $0.name == version } + others
+        let names = Set(gone.map(\.name))
         var next = advanced(now: now)
-        let gone = next.releases.compactMap(\.version).filter { $0.name == version }
-        next.releases.removeAll { $0.version?.name == version }
-        let names = gone.map { WithdrawnVersion(name: $0.name, content: $0.content) }
+        next.releases.removeAll { $0.version.map { names.contains($0.name) } ?? false }
         next.withdrawn = Array(
-            (names + withdrawn.filter { $0.name != version }).prefix(Self.withdrawnCountMax))
-        return next.releases.count == releases.count ? nil : next
+            (gone.map { WithdrawnVersion(name: $0.name, content: $0.content) }
+                + withdrawn.filter { !names.contains($0.name) }).prefix(Self.withdrawnCountMax))
+        return next
     }
 
     /// Keeps the newest `count` releases and others that some device can still reach; `nil` if that changes nothing.

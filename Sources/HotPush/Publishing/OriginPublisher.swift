@@ -194,7 +194,8 @@ package struct OriginPublisher: Sendable {
             if finished.hasFinished(withdrawing: version, from: channel, toEmbedded, upon: state) {
                 return try finish(channel, seen, finished, log, isUnchanged: false)
             }
-            return try committing(to: channel, seen, upon: finished, log, isFinished: true) {
+            var others: [String] = []
+            let commit = try committing(to: channel, seen, upon: finished, log, isFinished: true) {
                 (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
                 guard let before = state.pointers[channel] else {
                     throw .noChannel(channel, in: storage.place)
@@ -204,12 +205,21 @@ package struct OriginPublisher: Sendable {
                     try storage.barrier()
                     throw notOffered
                 }
+                let left = Set(after.releases.compactMap(\.version?.name) + [version])
+                others = before.releases.compactMap(\.version?.name).filter { !left.contains($0) }
+                    .map(\.description)
                 if toEmbedded {
                     let release = ReleaseOffer(channel: channel).release(.embedded)
                     after = after.offering(release, now: now()) ?? after
                 }
                 return (after, .withdraw)
             }.commit
+            if !others.isEmpty {
+                options.notice(
+                    "the same files are withdrawn as version \(others.joined(separator: ", ")), too"
+                )
+            }
+            return commit
         }
     }
 

@@ -171,10 +171,12 @@ extension PointerSealing {
             try checkProved(named, of: base.origin, in: origin.identity, read)
         }
         if adopts {
-            file = try newest(of: base.origin, read)
-            if let known, known.version > file?.version ?? 1 { file = known }
+            file = try adopted(base.trustVersion, of: base.origin, read)
             base.trustVersion = file?.version
         } else if let known, known.version > base.trustVersion ?? TrustFile.firstVersion {
+            if let refusal = try unreached(base.trustVersion, of: base.origin, in: origin) {
+                throw refusal
+            }
             throw .untrusted(
                 "what \(origin.identity) offers is older than version \(known.version) of the trust, by which a key that signs "
                     + "now has signed, and devices would refuse it: somebody has put an old state of the origin back, "
@@ -186,20 +188,75 @@ extension PointerSealing {
             base.lacksTrust = file == nil
         }
         // Devices that know the version need no file; without it, only those that are behind cannot follow.
-        guard let file, !allowsFewer else { return base }
-        let signing = Set(signers.map(\.key))
-        let count = file.trusted.keys.filter(signing.contains).count
-        guard file.origin != base.origin || count < file.trusted.threshold else { return base }
+        // Fewer may sign than devices require, but what is adopted is signed by one of the keys at least.
+        guard let file, !allowsFewer || adopts else { return base }
+        let count = signerCount(in: file)
+        let enough = allowsFewer ? 1 : file.trusted.threshold
+        guard file.origin != base.origin || count < enough else { return base }
         let path = OriginLayout.trust(file.version)
         let ids = file.trusted.keys.map(\.id).joined(separator: ", ")
         throw StoreError(
             .untrusted,
             file.origin == base.origin
                 ? "\(path) of \(origin.identity) says that \(file.trusted.threshold) of \(ids) must sign, and \(count) of them "
-                    + "would: devices would refuse it; sign by these keys, or change them (castree trust rotate); if none "
-                    + "of them was ever yours, a stranger has put the file there: delete it"
+                    + "would: devices would refuse it; sign by these keys"
+                    + (try haveSigned(file)
+                        ? ", or if a rotation to them was cut short, \(TrustFile.repetition)\(TrustFile.theft)"
+                        : ", or change them (castree trust rotate); if none of them was ever yours, a stranger has put "
+                            + "the file there: delete it")
                 : "\(path) of \(origin.identity) belongs to another origin (\(file.origin)): somebody has copied it there; put "
                     + "the right one back")
+    }
+
+    private func signerCount(in file: TrustFile) -> Int {
+        signers.count { file.trusted.keys.contains($0.key) }
+    }
+
+    /// The version by which to sign an adopted pointer; `nil` for the first.
+    ///
+    /// What a key remembers counts, whatever chain a thief has put there. If fewer may sign, a pointer of an older
+    /// version makes it forgotten: somebody has looked, and the newer was a stranger's.
+    private func adopted(
+        _ named: Int64?, of origin: String,
+        _ read: (Int64) throws(StoreError) -> TrustFile?
+    ) throws(StoreError) -> TrustFile? {
+        let known = try trusts(of: origin)
+        var file = try newest(of: origin, known, read)
+        guard let last = known.last else { return file }
+        if last.version > file?.version ?? 1, !allowsFewer || signerCount(in: last) > 0 {
+            file = last
+        }
+        guard allowsFewer, last.version > named ?? TrustFile.firstVersion else { return file }
+        let older = try newest(of: origin, [], read)
+        return older.map(signerCount) == 0 ? file : older
+    }
+
+    /// The refusal of a pointer that a change of the keys may not have reached, as one of its signers made it.
+    func unreached(
+        _ pointer: ChannelPointer, in there: any ObjectStorage
+    ) throws(StoreError) -> StoreError? {
+        guard let origin = pointer.origin else { return nil }
+        return try unreached(
+            pointer.trustVersion, of: origin, by: Set(pointer.signatures.map(\.key)), in: there)
+    }
+
+    /// - Parameters:
+    ///   - version: the one that is named.
+    ///   - makers: ids of keys, one of which must have signed the next one; `nil` for any.
+    /// - Returns: `nil` if no key that signs now has signed the next version.
+    private func unreached(
+        _ version: Int64?, of origin: String, by makers: Set<String>? = nil,
+        in there: any ObjectStorage
+    ) throws(StoreError) -> StoreError? {
+        let next = (version ?? TrustFile.firstVersion) + 1
+        guard let file = try TrustFile.ifSound(try there.trust(next)), file.origin == origin,
+            makers?.isDisjoint(with: file.signatures.map(\.key)) != true, try haveSigned(file)
+        else { return nil }
+        return .untrusted(
+            "\(OriginLayout.trust(next)) in \(there.identity) was made by a key that signs now, and what the channel offers "
+                + "is not signed by the keys in it: if a rotation was cut short, \(TrustFile.repetition); else somebody has "
+                + "put an old pointer back: look at what it offers (castree channels), then build upon it with --adopt"
+        )
     }
 
     /// Refuses a version of an origin's trust, named by a pointer, that no known key has signed by and no file proves.
@@ -218,9 +275,9 @@ extension PointerSealing {
                 known = max(known ?? version, version)
             }
         }
-        guard let known, known < named, try newest(of: origin, read)?.version ?? 1 < named else {
-            return
-        }
+        guard let known, known < named else { return }
+        let trusts = allowsFewer ? [] : try trusts(of: origin)
+        guard try newest(of: origin, trusts, read)?.version ?? 1 < named else { return }
         throw .untrusted(
             "what \(place) offers names version \(named) of the trust, by which no key that signs now has signed, and "
                 + "\(OriginLayout.trust(named)), or one before it, is not there: nothing is signed, since devices may obey "
@@ -230,11 +287,11 @@ extension PointerSealing {
 
     /// The newest version of an origin's trust that follows from those before it; `nil` for none.
     ///
-    /// What a key remembers counts, whatever is in its place.
+    /// - Parameter known: those that a key remembers, which count, whatever is in their place.
     private func newest(
-        of origin: String, _ read: (Int64) throws(StoreError) -> TrustFile?
+        of origin: String, _ known: [TrustFile],
+        _ read: (Int64) throws(StoreError) -> TrustFile?
     ) throws(StoreError) -> TrustFile? {
-        let known = allowsFewer ? [] : try trusts(of: origin)
         var newest: TrustFile?
         while true {
             let next = (newest?.version ?? TrustFile.firstVersion) + 1

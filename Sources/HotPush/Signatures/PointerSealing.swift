@@ -176,6 +176,12 @@ package struct PointerSealing: Sendable {
             && keys.signers(of: seal.signedBytes, seal.signatures).count == keys.threshold
     }
 
+    /// Whether any of the keys that sign now has signed a trust file.
+    func haveSigned(_ file: TrustFile) throws(StoreError) -> Bool {
+        let keys = try TrustedKeys(signers.map(\.key))
+        return !keys.signers(of: file.signedBytes, file.signatures).isEmpty
+    }
+
     /// Whether all required keys have signed a trust file.
     func hasMade(_ file: TrustFile, of origin: String) throws(StoreError) -> Bool {
         let keys = try required
@@ -209,7 +215,13 @@ package struct PointerSealing: Sendable {
     ) throws(StoreError) -> Base {
         let place = origin.identity
         if let before = pointers[channel] {
-            if !adopts { try checkVouched(before, place) }
+            if !adopts {
+                do throws(StoreError) {
+                    try checkVouched(before, place)
+                } catch {
+                    throw try unreached(before, in: origin) ?? error
+                }
+            }
             if !allowsFewer { try checkCount(before, place) }
             if let known = before.origin {
                 if !adopts { try checkOrigin(known, of: pointers, origin) }

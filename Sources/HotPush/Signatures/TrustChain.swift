@@ -10,7 +10,7 @@ struct TrustChain {
     static let versionMax: Int64 = 256
 
     let versions: ClosedRange<Int64>
-    private let newest: Int64
+    let newest: Int64
     private let origin: String
     private let pointers: [ChannelPointer]
     private var files: [Int64: TrustFile] = [:]
@@ -77,6 +77,16 @@ struct TrustChain {
 
     /// The newest version; `nil` if it is missing or invalid.
     var last: TrustFile? { files[newest] }
+
+    /// The channels that a signer of the next version has signed, but not by the newest yet; sorted.
+    func channelsBehind(in pointers: some Sequence<ChannelPointer>) -> [ChannelName] {
+        pointers.filter { pointer in
+            let version = pointer.trustVersion ?? TrustFile.firstVersion
+            guard pointer.origin == origin, version < newest, let next = files[version + 1]
+            else { return false }
+            return !Set(next.signatures.map(\.key)).isDisjoint(with: pointer.signatures.map(\.key))
+        }.map(\.channel).sorted()
+    }
 
     func with(_ others: [Int64: TrustFile]) -> TrustChain {
         var chain = self

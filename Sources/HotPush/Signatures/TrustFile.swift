@@ -16,9 +16,19 @@ package struct TrustFile: Sendable, Hashable {
     package static let remedy =
         "its publisher puts it back from a copy of the origin (castree fsck ORIGIN --repair --from COPY)"
 
+    /// What to do where a rotation was cut short.
+    static let repetition =
+        "repeat it as it was (castree trust rotate), which finishes it, and rotate again if other keys are wanted; the file "
+        + "must stay, since whoever has a copy can show it to devices"
+
+    /// What else a file that a key known here has signed may mean.
+    static let theft =
+        ". If you do not know its keys, somebody who has a key of yours made it: look at what is offered (castree "
+        + "channels), remove the file and rotate at once"
+
     static let otherwise =
-        "; if the keys were never changed so far, somebody who has one of them has named it: look at what the channels offer, "
-        + "then castree resign ORIGIN --adopt --unsigned, and change the keys (castree trust rotate)"
+        "; if you never changed the keys to it, somebody who has one of them has named it: look at what the channels offer, then "
+        + "castree resign ORIGIN --adopt --unsigned, and change the keys (castree trust rotate)"
 
     package var origin: String
     /// From 2 on.

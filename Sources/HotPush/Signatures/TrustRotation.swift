@@ -236,14 +236,11 @@ private struct Rotation {
             file.origin == origin
             && !previous.signers(of: file.signedBytes, file.signatures).isEmpty
         let signers = file.signatures.map(\.key).joined(separator: ", ")
-        let end =
-            "a rotation was cut short: repeat it as it was, which finishes it, and rotate again if other keys are wanted; the "
-            + "file must stay, since whoever has a copy can show it to devices"
+        let end = "a rotation was cut short: \(TrustFile.repetition)"
         // Keys of the first version that are not named now may have made it.
         let advice =
             isOurs
-            ? "\(end). If you do not know its keys, somebody who has a key of yours made it: look at what is offered (castree "
-                + "channels), remove the file and rotate at once"
+            ? end + TrustFile.theft
             : "no key that is known here has signed it, but \(signers). If these are another team's, whose channels stand "
                 + "here, too, it lists keys for all: that team adds yours (castree trust rotate ORIGIN --add YOURS.pub), you "
                 + "sign your channels by it (castree resign ORIGIN --channel NAME --adopt) and rotate from there, with "

@@ -26,10 +26,10 @@ import StorageTestSupport
         try place.publish("2", place.sealing(place.bob) { $0.adopts = true })
         try place.expectSigned(by: place.bob)
         try expect(place.pointer().trustVersion, equals: 2)
-        // Whoever means it may.
+        // No device would obey it, whoever means it.
         let fewer = try place.sealing(place.alice) { ($0.adopts, $0.allowsFewer) = (true, true) }
-        try place.publish("1", fewer)
-        try place.expectSigned(by: place.alice)
+        expectRefusal(.untrusted, saying: "trust/2.json") { try place.publish("1", fewer) }
+        try place.expectSigned(by: place.bob)
     }
 
     @Test(arguments: places)
@@ -124,6 +124,55 @@ import StorageTestSupport
                 try place.publish("1", place.sealing(place.mallory))
             }
         }
+    }
+
+    // A thief of a key that counts no more can put an early copy back and change its keys there.
+    @Test(
+        "signs at once by the version that its key remembers, whatever chain a thief has put there",
+        arguments: places)
+    func otherChain(_ kind: OriginPlace) throws {
+        let place = try SignedPlace(kind, signed: "1", in: ["beta", "stable"])
+        let early = try place.place.files()
+        try place.rotate(place.alice, to: place.bob)
+        let counts = try place.place.bytes(OriginLayout.trust(2))
+        let kept = try Damage.contents(place.memoryFile(place.bob))
+        let keys = "\(place.place.store.directory.appending("keys"))/thief"
+        try Damage.makeDirectory(keys)
+        let stolen = "\(keys)/stolen"
+        try SigningKey(file: place.alice).write(to: stolen)
+        let thief = try (1...2).map { number in
+            try SigningKey.generate().write(to: "\(keys)/\(number)")
+            return "\(keys)/\(number)"
+        }
+        for (rotationCount, keepsFiles) in [(1, true), (2, true), (2, false)] {
+            try place.place.restore(early)
+            try Damage.overwrite(place.memoryFile(place.bob), with: kept)
+            try place.forget(stolen, thief[0], thief[1])
+            try place.rotate(stolen, to: thief[0])
+            if rotationCount == 2 { try place.rotate(thief[0], to: thief[1]) }
+            if !keepsFiles {
+                for version: Int64 in [2, 3] {
+                    try place.place.set(OriginLayout.trust(version), nil)
+                }
+            }
+            let meant = try place.sealing(place.bob) { ($0.adopts, $0.allowsFewer) = (true, true) }
+            try place.publisher(meant).resign()
+            try expect(place.place.bytes(OriginLayout.trust(2)), equals: counts)
+            for channel in ["beta", "stable"] {
+                try place.expectSigned(by: place.bob, channel: channel)
+                try expect(place.pointer(channel).trustVersion, equals: 2)
+            }
+            let origin = try require(place.pointer().origin)
+            try expect(place.memory(place.bob).trusts(of: origin).map(\.version), equals: [2])
+            try place.publish("2", place.sealing(place.bob))
+        }
+        // A key that remembers nothing cannot tell.
+        try place.place.restore(early)
+        try place.forget(place.bob)
+        try place.forget(stolen, thief[0])
+        try place.rotate(stolen, to: thief[0])
+        let meant = try place.sealing(place.bob) { ($0.adopts, $0.allowsFewer) = (true, true) }
+        expectRefusal(.untrusted, saying: "trust/2.json") { try place.publisher(meant).resign() }
     }
 }
 

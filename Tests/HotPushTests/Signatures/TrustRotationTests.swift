@@ -136,6 +136,48 @@ import StorageTestSupport
         try place.expectSigned(by: place.bob)
     }
 
+    @Test(
+        "that was cut short between two channels is named by fsck and to whoever signs the other one",
+        arguments: places)
+    func betweenChannels(_ kind: OriginPlace) throws {
+        let place = try signed(kind)
+        let both = try place.sealing(place.alice, place.bob)
+        let whole = try place.place.files()
+        for point in 0..<200 {
+            try place.place.restore(whole)
+            try place.forget(place.alice, place.bob)
+            let steps = EndingSteps(after: point, isApplied: true)
+            _ = refusal { try place.publisher(both, ending: steps).rotate(rotation(place)) }
+            if try place.pointer("beta").trustVersion == 2 { break }
+        }
+        try expect(place.pointer("beta").trustVersion, equals: 2)
+        try expect(place.pointer().trustVersion == nil)
+        func findings() throws -> [OriginFinding] {
+            try OriginAudit(place.place.storage(), .hasty()).run().findings
+        }
+        let found = try findings().filter { $0.path == OriginLayout.trust(2) }
+        expect(found.map(\.kind), equals: [.wrongPointer])
+        expect(found.allSatisfy { $0.message.contains("stable") && !$0.message.contains("beta") })
+        let sealings = [
+            try place.sealing(place.alice), try place.sealing(place.alice) { $0.adopts = true },
+            try place.sealing(place.alice) { ($0.adopts, $0.allowsFewer) = (true, true) },
+            try place.sealing(place.bob),
+            try place.sealing(place.bob) { $0.trusted = [try place.key(place.alice)] },
+        ]
+        for (number, sealing) in sealings.enumerated() {
+            let error = expectRefusal(
+                .untrusted, "\(number)", saying: "repeat it as it was (castree trust rotate)"
+            ) { try place.publish("2", sealing) }
+            expect(error?.message.contains("delete"), equals: false)
+        }
+        try place.publisher(both).rotate(rotation(place))
+        for channel in ["beta", "stable"] {
+            try place.expectSigned(by: place.bob, channel: channel)
+        }
+        try expect(findings(), equals: [])
+        try place.publish("2", place.sealing(place.bob))
+    }
+
     @Test(arguments: places)
     func `replaces what stands in its file's place and is none: no device follows that`(
         _ kind: OriginPlace
