@@ -74,20 +74,27 @@ extension PinTable {
         if request.asksForPage || pages.allSatisfy({ $0.version == worker.version }) {
             return .serve(worker.version, cookie: nil, mark: nil)
         }
-        let isInstalling =
-            now - worker.askedAt <= limits.installing * (browser.keepsPages ? 3 : 1)
-            && now - worker.givenAt <= limits.loadingMax
-        if isInstalling { browsers[cookie.browser]?.workers[index].askedAt = now }
-        // A page that began after the script came is loaded by the existing worker. The new one would keep that
-        // page's files permanently, and asks again for what is refused.
-        guard pages.allSatisfy({ $0.begunAt <= worker.givenAt }) else {
-            return isInstalling ? doubt(worker, pages, of: request, cookie) : nil
+        if isInstalling(worker, browser, now) {
+            browsers[cookie.browser]?.workers[index].askedAt = now
+            // A page that was sent after the script is loaded by the existing worker. The new one would keep that
+            // page's files permanently, and asks again for what is refused. A page that the existing one has kept
+            // counts like those that were open before, although it reports later.
+            let isMet = pages.contains {
+                $0.begunAt > worker.givenAt && $0.isAnswered && $0.version != worker.version
+            }
+            return isMet
+                ? doubt(worker, pages, of: request, cookie)
+                : .serve(worker.version, cookie: nil, mark: nil)
         }
-        if isInstalling { return .serve(worker.version, cookie: nil, mark: nil) }
         // It may still be installing, or show a page that it kept and that has not reported yet.
-        guard !pages.contains(where: { $0.version == worker.version }),
+        guard pages.allSatisfy({ $0.begunAt <= worker.givenAt && $0.version != worker.version }),
             browser.keepsPages || now - worker.givenAt <= limits.grace
         else { return nil }
+    func isInstalling(_ worker: Worker, _ browser: Browser, _ now: Duration) -> Bool {
+        now - worker.askedAt <= limits.installing * (browser.keepsPages ? 3 : 1)
+            && now - worker.givenAt <= limits.loadingMax
+    }
+
         return doubt(worker, pages, of: request, cookie)
     }
 
