@@ -31,6 +31,9 @@ extension PinTable {
             return beginPage(request, request.cookie?.browser ?? newBrowser(), current, now)
         }
         if request.isWorkerScript {
+            if request.cookie == nil, request.leadsToPage {
+                noteWorker(at: request.path, current, now)
+            }
             return beginWorker(
                 request, at: request.path, request.cookie?.browser ?? newBrowser(), current, now)
         }
