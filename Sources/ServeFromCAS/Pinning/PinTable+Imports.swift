@@ -27,8 +27,9 @@ extension PinTable {
         return worker.path
     }
 
-    /// Notes a worker's script that was asked for without a cookie, as modules are (Chromium), for the browser that
-    /// must have it. The worker sends the cookie, and gets the one that names its version.
+    /// Notes a worker's script that was asked for without a cookie for the browser that must have it.
+    ///
+    /// Chromium asks so for modules. The worker sends the cookie, and gets the one that names its version.
     mutating func noteWorker(at path: [UInt8], _ version: VersionName, _ now: Duration) {
         guard let name = onlyBrowser(now) else { return }
         browsers[name]?.note(
