@@ -39,11 +39,11 @@ def site(version, worker):
     return {"index.html": PAGE % (version, version), "worker.js": worker}
 
 
-def register(tab, url):
+def register(tab, url, options="{}"):
     """Shows a page, registers its worker, and waits until that controls the page."""
     tab.go(url)
     tab.wait("window.isGood")
-    tab.run("navigator.serviceWorker.register('/worker.js').then(() => true)")
+    tab.run(f"navigator.serviceWorker.register('/worker.js', {options}).then(() => true)")
     tab.wait("!!navigator.serviceWorker.controller")
 
 
@@ -232,6 +232,9 @@ const answer = async event => {
 """,
 }
 
+# Workers that are the same in all releases, but for a script that they import.
+IMPORTS = {"imports": "importScripts('/version.js');", "module": "import '/version.js';"}
+
 # A page that takes what is ready, as README has it, and says that it works; and one that never does.
 EAGER = """<!doctype html><title>%s</title>
 <script src="/_castree/bridge.js"></script><script>
@@ -310,6 +313,9 @@ def strategic(version, strategy, page=EAGER):
     files = {
         "index.html": page % (version, version), "data.txt": version,
         "app.js": f"window.app = '{version}'", "kept.js": f"window.kept = '{version}'"}
+    if strategy in IMPORTS:
+        same = HEAD.replace("const VERSION = '%s', NAME", "const NAME", 1) + STRATEGIES["precache"]
+        return files | {"worker.js": IMPORTS[strategy] + same, "version.js": f"self.VERSION = '{version}'"}
     if strategy != "angular":
         return files | {"worker.js": HEAD % version + STRATEGIES[strategy]}
     files["index.html"] += LISTENING
@@ -318,7 +324,7 @@ def strategic(version, strategy, page=EAGER):
 
 
 def strategy_checks(suite):
-    for name in [*STRATEGIES, "angular"]:
+    for name in [*STRATEGIES, *IMPORTS, "angular"]:
         suite.check(
             f"worker-{name}",
             f"With {name}, pages come over an update, a rollback and restarts of browser and server.",
@@ -389,7 +395,7 @@ def strategy(suite, name):
         tab = browser.tab()
         with store.serve(*options) as server:
             url = server.url
-            register(tab, url)
+            register(tab, url, "{ type: 'module' }" if name == "module" else "{}")
             tab.reload()
             # Update: the page reloads itself when it hears of it.
             store("activate", "v2", "--at-next-boot")

@@ -70,7 +70,7 @@ extension AppHandler {
 
     private func welcome(_ session: BridgeSessionID) {
         takeBackUnshown(session)
-        announced.withLock { _ in
+        announced.withLock { announced in
             guard newcomers.withLock({ $0.remove(session) }) != nil else { return }
             // Last: a page that the back button restored reloads only if `version-ready` is the first event it gets.
             defer { if let token = keptToken { bridge.give(token: token, to: session) } }
@@ -81,7 +81,10 @@ extension AppHandler {
             // A page that cannot be told from others cannot have a version that has not begun.
             let page = own ?? shelf.current?.site.version.description
             guard page != ready, getsNext(ready, session) else { return }
-            let next = Announcement(version: ready, reloads: reloadsPages || isLost(own))
+            // What was to be shown at once stays so if a worker hid its start.
+            let reloads = announced.map { $0.version == ready && $0.reloads } ?? false
+            let next = Announcement(
+                version: ready, reloads: reloads || reloadsPages || isLost(own))
             bridge.announce(event(next), to: session)
         }
     }

@@ -48,7 +48,8 @@ extension AppHandler {
                 isRefused.store(false, ordering: .relaxed)
                 isStartedByToken.store(head.hasSecret, ordering: .relaxed)
                 if let left = begun.left { tellRollback(left.from, left.reason) }
-                if browser != nil || head.isNavigationOfWorker {
+                // A module worker's script is asked for without the cookie.
+                if browser != nil || head.isNavigationOfWorker || head.isWorkerScript {
                     noteStart(
                         of: begun.version, begun.token, in: browser,
                         isOfWorker: head.isWorkerScript || head.isPageOfWorker)

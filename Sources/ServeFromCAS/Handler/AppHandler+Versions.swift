@@ -35,9 +35,11 @@ extension AppHandler {
         }
         let begins =
             request.load == .page || head.isPageOfWorker
-            || request.isWorkerScript && pins.withLock { $0.keepsPages(request) }
+            || request.isWorkerScript && pins.withLock { $0.keepsPages(request, SystemClock.now) }
         if begins, !fetched.hasBegun, isPageNews(head) {
-            let browser = pins.withLock { $0.hasWorker(request) ? request.cookie?.browser : nil }
+            let browser = pins.withLock {
+                $0.hasWorker(request, SystemClock.now) ? request.cookie?.browser : nil
+            }
             return later(head, exchange, until: fetched.end) { end in
                 var fetched = fetched
                 fetched.end = end
@@ -98,6 +100,13 @@ extension AppHandler {
         {
             request.asksForPage = Responder(site: current.site).leadsToPage(head)
             head.isPageOfWorker = pins.withLock { $0.isPageOfWorker(request) }
+        }
+        if head.isForWorkersModule || head.isForScript && request.hints == 0,
+            let importer = pins.withLock({ $0.importer(of: head, request, now: SystemClock.now) })
+        {
+            head.isImportOfWorker = true
+            request.isWorkerScript = true
+            request.path = importer
         }
         if head.isEmbeddedPage, head.isFromAnotherSite, startup != nil,
             let pending = shelf.lifecycle.pending
@@ -181,8 +190,9 @@ extension AppHandler {
             mark = mark ?? pins.withLock { $0.markKept(version, browser, SystemClock.now) }
         }
         var response = respond(head, entry, fetched, exchange)
-        if request.isWorkerScript, !head.isWorkersList, response.head.status == 404,
-            pins.withLock({ $0.hasWorker(request) })
+        if request.isWorkerScript, !head.isWorkersList, !head.isImportOfWorker,
+            response.head.status == 404,
+            pins.withLock({ $0.hasWorker(request, SystemClock.now) })
         {
             response = Self.removingWorker(head.method)
         }

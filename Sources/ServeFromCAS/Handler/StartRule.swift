@@ -24,7 +24,8 @@ enum StartRule {
             // The browser may have it already: it asks again for a waiting worker when that shows pages. If there is
             // none, it gets one that removes itself, and then sends a navigation.
             let whole = Responder.respond(to: head.withoutRevalidation, site: site)
-            return [200, 404].contains(whole.head.status) ? head : nil
+            let fit = head.isImportOfWorker ? [200] : [200, 404]
+            return fit.contains(whole.head.status) ? head : nil
         }
         guard Responder(site: site).leadsToPage(head) else { return nil }
         if isPage(Responder.respond(to: head, site: site)) { return head }

@@ -31,6 +31,9 @@ extension PinTable {
             return beginPage(request, request.cookie?.browser ?? newBrowser(), current, now)
         }
         if request.isWorkerScript {
+            if request.cookie == nil, request.leadsToPage {
+                noteWorker(at: request.path, current, now)
+            }
             return beginWorker(
                 request, at: request.path, request.cookie?.browser ?? newBrowser(), current, now)
         }
@@ -54,7 +57,7 @@ extension PinTable {
         if request.load != .frame, !isEarlier(cookie, browsers.values[place], now),
             let load = onlyVersion(at: place, request, now)
         {
-            browsers.values[place].loads[load].asks(at: now)
+            browsers.values[place].loads[load].asks(at: now, limits)
             let number = browsers.values[place].loads[load].number
             let version = browsers.values[place].loads[load].version
             attach(request.connection, cookie.browser, number, now)
@@ -131,7 +134,7 @@ extension PinTable {
             // Of that version's loads, the one whose path is the Referer.
             let own = possible.last { $0.version == newest.version && $0.path == request.referrer }
             let number = (own ?? newest).number
-            change(cookie.browser, number) { $0.asks(at: now) }
+            change(cookie.browser, number) { [limits] in $0.asks(at: now, limits) }
             attach(request.connection, cookie.browser, number, now)
             if request.load == .frame {
                 note(request, cookie.browser, newest.version, now, parent: number)

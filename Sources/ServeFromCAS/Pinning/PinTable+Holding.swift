@@ -11,7 +11,8 @@ extension PinTable {
 
     /// Whether a load's page still requests what it needs at its start.
     func isLoading(_ load: Load, _ now: Duration) -> Bool {
-        now - load.askedAt <= limits.loading && now - load.begunAt <= limits.loadingMax
+        !load.isLoaded && now - load.askedAt <= limits.loading
+            && now - load.begunAt <= limits.loadingMax
     }
 
     /// Lets a connection hold a load instead of its previous one: a browser's connections serve one page after

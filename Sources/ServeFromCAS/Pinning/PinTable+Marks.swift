@@ -131,8 +131,8 @@ extension PinTable {
             browsers[name] = browser
             return
         }
-        change(name, load.number) { load in
-            load.asks(at: now)
+        change(name, load.number) { [limits] load in
+            load.asks(at: now, limits)
             load.isMarked = true
         }
         attach(request.connection, name, load.number, now)

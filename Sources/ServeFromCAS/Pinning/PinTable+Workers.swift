@@ -9,10 +9,6 @@ import VersionTree
 // them, and a waiting worker has the same script path as the active one. Then the pages decide
 // (``byWorker(_:_:_:)``).
 extension PinTable {
-    /// Scripts remembered for one browser: of one path the last is the worker's; others may still show what they
-    /// keep.
-    private static let workersMax = 8
-
     /// Gives the current version to a browser that loads a worker's script, or a worker that loads a page without a
     /// navigation.
     /// - Parameter path: the script's.
@@ -26,9 +22,7 @@ extension PinTable {
         let isFirst = !browser.hasWorker
         browser.usedAt = now
         browser.told = current
-        browser.workers.removeAll { $0.path == path && $0.version == current }
-        browser.workers.append(Worker(path: path, version: current, givenAt: now, askedAt: now))
-        if browser.workers.count > Self.workersMax { browser.workers.removeFirst() }
+        browser.note(Worker(path: path, version: current, givenAt: now, askedAt: now))
         browsers[name] = browser
         if browsers.count > limits.browsers { makeRoom(keeping: name, now) }
         let isNews = request.cookie?.version != current
@@ -70,25 +64,35 @@ extension PinTable {
         if request.asksForPage, browser.keepsPages, worker.version != current {
             return beginWorker(request, at: referrer, cookie.browser, current, now)
         }
+        if worker.isUnsaid, isInstalling(worker, browser, now) {
+            return beginWorker(request, at: referrer, cookie.browser, worker.version, now)
+        }
         // A page that it requests is for its cache, or for a navigation: the next page gets its version.
         if request.asksForPage || pages.allSatisfy({ $0.version == worker.version }) {
             return .serve(worker.version, cookie: nil, mark: nil)
         }
-        let isInstalling =
-            now - worker.askedAt <= limits.installing * (browser.keepsPages ? 3 : 1)
-            && now - worker.givenAt <= limits.loadingMax
-        if isInstalling { browsers[cookie.browser]?.workers[index].askedAt = now }
-        // A page that began after the script came is loaded by the existing worker. The new one would keep that
-        // page's files permanently, and asks again for what is refused.
-        guard pages.allSatisfy({ $0.begunAt <= worker.givenAt }) else {
-            return isInstalling ? doubt(worker, pages, of: request, cookie) : nil
+        if isInstalling(worker, browser, now) {
+            browsers[cookie.browser]?.workers[index].askedAt = now
+            // A page that was sent after the script is loaded by the existing worker. The new one would keep that
+            // page's files permanently, and asks again for what is refused. A page that the existing one has kept
+            // counts like those that were open before, although it reports later.
+            let isMet = pages.contains {
+                $0.begunAt > worker.givenAt && $0.isAnswered && $0.version != worker.version
+            }
+            return isMet
+                ? doubt(worker, pages, of: request, cookie)
+                : .serve(worker.version, cookie: nil, mark: nil)
         }
-        if isInstalling { return .serve(worker.version, cookie: nil, mark: nil) }
         // It may still be installing, or show a page that it kept and that has not reported yet.
-        guard !pages.contains(where: { $0.version == worker.version }),
+        guard pages.allSatisfy({ $0.begunAt <= worker.givenAt && $0.version != worker.version }),
             browser.keepsPages || now - worker.givenAt <= limits.grace
         else { return nil }
         return doubt(worker, pages, of: request, cookie)
+    }
+
+    func isInstalling(_ worker: Worker, _ browser: Browser, _ now: Duration) -> Bool {
+        now - worker.askedAt <= limits.installing * (browser.keepsPages ? 3 : 1)
+            && now - worker.givenAt <= limits.loadingMax
     }
 
     private mutating func doubt(
@@ -200,13 +204,13 @@ extension PinTable {
             || browsers[cookie.browser]?.marks.contains { $0.mark == mark } ?? false
     }
 
-    func hasWorker(_ request: PinRequest) -> Bool {
-        request.cookie.map { browsers[$0.browser]?.hasWorker ?? false } ?? false
+    func hasWorker(_ request: PinRequest, _ now: Duration) -> Bool {
+        browserOfWorker(request, now).map { browsers[$0]?.hasWorker ?? false } ?? false
     }
 
     /// Whether a worker of a request's browser has kept pages: then the next page comes with the worker's script.
-    func keepsPages(_ request: PinRequest) -> Bool {
-        request.cookie.map { browsers[$0.browser]?.keepsPages ?? false } ?? false
+    func keepsPages(_ request: PinRequest, _ now: Duration) -> Bool {
+        browserOfWorker(request, now).map { browsers[$0]?.keepsPages ?? false } ?? false
     }
 }
 
@@ -218,10 +222,22 @@ extension PinTable {
         var givenAt: Duration
         // When it last asked for what it installs.
         var askedAt: Duration
+        // Whether the browser's cookie does not name its version yet.
+        var isUnsaid = false
     }
 }
 
 extension PinTable.Browser {
+    /// Scripts remembered for one browser: of one path the last is the worker's; others may still show what they
+    /// keep.
+    private static let workersMax = 8
+
+    mutating func note(_ worker: PinTable.Worker) {
+        workers.removeAll { $0.path == worker.path && $0.version == worker.version }
+        workers.append(worker)
+        if workers.count > Self.workersMax { workers.removeFirst() }
+    }
+
     var hasWorker: Bool { keepsPages || hasEarlierWorker || !workers.isEmpty }
 
     /// Whether the browser has had a page of a version, or a worker's script, which shows pages without a navigation.

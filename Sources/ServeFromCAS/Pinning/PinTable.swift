@@ -91,8 +91,11 @@ struct PinTable: Sendable {
         var isMarked = false
         // Its page is gone; requests under way still count.
         var isOver = false
+        // Its requests have paused: what comes later is no part of its loading.
+        var isLoaded = false
 
-        mutating func asks(at now: Duration) {
+        mutating func asks(at now: Duration, _ limits: Limits) {
+            isLoaded = isLoaded || now - askedAt > limits.loading
             usedAt = now
             askedAt = now
         }

@@ -112,7 +112,18 @@ extension RequestHead {
 
     /// Whether a browser loads a service worker's script (Service Workers, section 4.3), or its equivalent.
     package var isWorkerScript: Bool {
-        value(of: "service-worker").map { matches($0, "script") } ?? isWorkersList
+        isImportOfWorker
+            || value(of: "service-worker").map { matches($0, "script") } ?? isWorkersList
+    }
+
+    /// Whether a module is loaded that a service worker imports (Fetch, section 2.2.5).
+    package var isForWorkersModule: Bool {
+        method == .get && value(of: "sec-fetch-dest").map { matches($0, "serviceworker") } ?? false
+    }
+
+    /// Whether a browser loads a script, for a page, or for a worker that imports it.
+    package var isForScript: Bool {
+        method == .get && value(of: "sec-fetch-dest").map { matches($0, "script") } ?? false
     }
 
     /// Whether Angular's worker asks for the newest release's list of files; its script is the same in all releases

@@ -32,6 +32,8 @@ package struct RequestHead: Sendable {
     package var isShownAgain = false
     /// Whether a service worker that shows pages requests one by its address, in place of a navigation.
     package var isPageOfWorker = false
+    /// Whether a browser loads a script that a service worker imports.
+    package var isImportOfWorker = false
     /// Its share of the budget for bodies, if its cookies make it long.
     var held: HeldHead?
     /// A bit for each length of a field's name, to find quickly that a field is absent, as most are.

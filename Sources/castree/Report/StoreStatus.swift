@@ -233,8 +233,9 @@ struct StoreStatus {
         note(
             "stalePage", version: version,
             "a service worker showed \(shown.map { "version \($0)" } ?? "an older page") in place of version "
-                + "\(version) at \(timestamp(events[last].at)): its script, and the page that it keeps, must differ from version to "
-                + "version, and a script that unregisters itself comes before none; castree serve --service-workers refuse does without workers"
+                + "\(version) at \(timestamp(events[last].at)): its script or one that it imports, and "
+                + "the page that it keeps, must differ from version to version, and a script that unregisters itself "
+                + "comes before none; castree serve --service-workers refuse does without workers"
         )
     }
 

@@ -234,7 +234,7 @@ struct PageMarkTests {
             let old = browser.go()
             browser.current = try VersionName("B")
             let new = browser.go()
-            for (seconds, expected) in [(5, "B"), (8, "doubt")] {
+            for (seconds, expected) in [(2, "B"), (8, "doubt")] {
                 browser.now += .seconds(seconds)
                 if expected == "B" { expect(browser.get(new), equals: "B") }
                 if isFrame {

@@ -68,7 +68,7 @@ struct PinKeptPageTests {
         server.table.noteKeeping(session: "new", browser: nil)
         var script = PinRequest(load: .subresource, path: Array("/worker.js".utf8))
         script.cookie = browser.cookie
-        expect(server.table.keepsPages(script))
+        expect(server.table.keepsPages(script, server.now))
 
         // It is quiet for long, and its version is there.
         server.wait(3600)

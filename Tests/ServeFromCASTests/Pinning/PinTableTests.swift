@@ -92,6 +92,27 @@ final class PinTableTests {
         expect(server.get("/poll", by: browser, from: "/", connection: 2), equals: "doubt")
     }
 
+    @Test(
+        "do not take a page that asks after a pause for one that is loading",
+        arguments: [false, true])
+    func pausing(isMarked: Bool) throws {
+        _ = server.go("/", in: &browser, connection: 1)
+        server.current = server.b
+        var request = PinRequest(
+            load: .page, path: Array("/".utf8), cookie: browser.cookie, connection: 2)
+        request.hints = 7
+        guard case .serve(_, let cookie, let mark) = server.ask(request) else { return }
+        browser.cookie = cookie ?? browser.cookie
+        server.wait(4)
+        expect(server.get("/data", by: browser, from: "/", connection: 1), equals: "doubt")
+        request.load = .subresource
+        request.hints = try isMarked ? require(mark).hints : 0
+        request.referrer = Array("/module.js".utf8)
+        server.only = ["/module.js": server.b]
+        expect(server.ask(request).name, equals: "B")
+        expect(server.get("/data", by: browser, from: "/", connection: 1), equals: "doubt")
+    }
+
     @Test func `do not take a reload for the end of one of two pages at the same path`() throws {
         _ = server.go("/", in: &browser)
         _ = server.go("/", in: &browser)

@@ -38,7 +38,7 @@ struct PinWorkerTests {
     }
 
     @Test(
-        "is refused within an install that a page's load meets: what it kept of another version would stay"
+        "is refused within an install that a page of another version meets: what it kept of that would stay"
     )
     func loadsWhileInstalling() throws {
         var scene = try Scene()
@@ -47,16 +47,40 @@ struct PinWorkerTests {
         scene.loadScript(a)
         scene.server.wait(20)
         scene.loadScript(b)
-        // The worker that is there shows the page that it kept.
-        scene.server.table.hold(
-            session: "kept", connection: 80, word: .version(a), now: scene.server.now)
-        _ = scene.server.get("/", by: scene.browser, from: nil, connection: 80)
         scene.server.now += .milliseconds(200)
-        scene.server.table.hold(
-            session: "kept", connection: 80, word: .version(a), now: scene.server.now)
+        // It has been rolled back meanwhile.
+        scene.server.current = a
+        _ = scene.server.go("/", in: &scene.browser, connection: 2)
         for file in 0..<5 {
-            expect(scene.get("/\(file).js") != "A")
+            expect(scene.get("/\(file).js"), equals: "doubt")
             scene.server.now += .milliseconds(300)
+        }
+    }
+
+    @Test(
+        "is the installing worker's own version though a page that the existing one shows reports meanwhile"
+    )
+    func reportsWhileInstalling() throws {
+        var scene = try Scene()
+        let (a, b) = (scene.server.a, scene.server.b)
+        for (tab, path) in [(UInt64(1), "/"), (2, "/two")] {
+            _ = scene.server.go(path, in: &scene.browser, connection: tab)
+            scene.server.connect(path, by: scene.browser, from: path, connection: tab)
+        }
+        scene.loadScript(a)
+        scene.server.wait(20)
+        scene.loadScript(b)
+        scene.server.now += .milliseconds(200)
+        // The second tab has been loaded again.
+        scene.server.table.leave(session: "/two", now: scene.server.now)
+        _ = scene.server.get("/_castree/bridge", by: scene.browser, from: "/two", connection: 80)
+        scene.server.table.hold(
+            session: "kept", connection: 80, word: .version(a), address: Array("/two".utf8),
+            now: scene.server.now)
+        expect(scene.server.table.version(session: "kept"), equals: a)
+        for file in 0..<5 {
+            scene.server.now += .milliseconds(200)
+            expect(scene.get("/\(file).js"), equals: "B")
         }
     }
 

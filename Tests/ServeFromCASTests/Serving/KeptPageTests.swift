@@ -93,6 +93,26 @@ struct KeptPageTests {
         }
     }
 
+    @Test(
+        "is told to load itself, though it first hears of what is to be shown at once when a start of that was hidden"
+    )
+    func mandatory() throws {
+        let (store, app) = try TestApp.kiosk()
+        app.server.handler.setSwitching(SwitchingRule(reloads: true))
+        try store.versions.activateAtNextBoot("2")
+        app.look(after: .zero)
+        let browser = try app.browser()
+        try expect(browser.navigate().text.contains("two"))
+        // Nothing waits any more.
+        app.server.handler.setSwitching(SwitchingRule())
+        _ = try browser.beginSession(saying: "1")
+        try app.wait(for: "the start to be taken back") {
+            try store.reopened().lifecycle().current == "1"
+        }
+        let told = try SocketPage(app.browser(), saying: "1").heard("version-ready", app)
+        expect(told, equals: [#"{"version":"2","reload":true}"#])
+    }
+
     /// When a page is open that is gone before the time of a start ends.
     enum Visit: CaseIterable { case when, after, reloaded, beside }
 

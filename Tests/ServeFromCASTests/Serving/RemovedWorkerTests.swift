@@ -35,6 +35,21 @@ struct RemovedWorkerTests {
         try expect(ask("/none.js", browser).text.contains("unregister"))
     }
 
+    @Test
+    func `is one that removes itself for a module too, which browsers ask for without a cookie`()
+        throws
+    {
+        let app = try app()
+        let browser = try app.visitor()
+        browser.cookies = [:]
+        try expect(ask("/none.js", browser).status, equals: 404)
+        try expect(ask("/worker.js", browser).text, equals: "worker(1)")
+        try app.store.versions.activate("2")
+        app.look(after: .zero)
+        browser.cookies = [:]
+        try expect(ask("/worker.js", browser).text.contains("unregister"))
+    }
+
     @Test func `starts that version where it waits and the worker keeps pages, once`() throws {
         let app = try app()
         let browser = try app.visitor()
