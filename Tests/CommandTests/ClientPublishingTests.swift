@@ -105,6 +105,31 @@ import ProgramTestSupport
         expect(narrowed.status == 1 && narrowed.errors.contains("withdraw"), "\(narrowed)")
     }
 
+    @Test func `A release for some systems stays theirs until it is published again`() throws {
+        try place.done("key", "new", "a.key")
+        let key = ["--sign-key", "a.key"]
+        try publish("1.0.0", "origin", key).ended()
+        for system in ["codepush", "capgo"] {
+            try place.done(
+                "origin", "enable", "origin", system, "--base-url", "http://u.example.org",
+                "--deployment", require(Self.deployments[system]), "--no-sync", words: key)
+        }
+        try publish("2.0.0", "origin", key + ["--for", "capgo"]).ended()
+        try place.add("3.0.0", ["index.html": "three", "index.ios.bundle": "ios 3"])
+        func isOffered(_ system: String) throws -> Bool {
+            try place.contents("origin/for/\(system)/stable.json").contains(#""2.0.0""#)
+        }
+        for verb in [
+            ["pack", "2.0.0", "origin"], ["resign", "origin"], ["publish", "3.0.0", "origin"],
+            ["withdraw", "3.0.0", "origin"], ["withdraw", "1.0.0", "origin"],
+        ] {
+            try place.done(words: verb + key + ["--no-sync"])
+            try expect(isOffered("capgo") && !isOffered("codepush"), "\(verb)")
+        }
+        try publish("2.0.0", "origin", key).ended()
+        try expect(isOffered("codepush"))
+    }
+
     @Test func `A release that a signed system was left out of stops only itself`() throws {
         for name in ["a.key", "b.key"] { try place.done("key", "new", name) }
         expect(try place.shell("openssl genrsa -out rsa.pem 2048").status, equals: 0)

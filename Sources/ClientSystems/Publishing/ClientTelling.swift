@@ -139,6 +139,8 @@ package struct ClientTelling: OfferTelling {
                 || (before == pointer
                     ? sequence == pointer.releases.first?.sequence
                     : before?.releases.contains { $0.sequence == sequence } != true)
+            // A history that is lost is made again; from another, the release was left out (--for).
+            guard isNew || release.isAgain || standing.offers.isEmpty else { continue }
             guard
                 var client = try ClientRelease.published(
                     release.release, now: history.time(of: release, in: pointer),
@@ -148,14 +150,7 @@ package struct ClientTelling: OfferTelling {
                 continue
             }
             client.head = before?.releases.first?.sequence
-            let outcome: ClientOutcome
-            do throws(StoreError) {
-                outcome = try self.outcome(of: client, rules, history, clients)
-            } catch {
-                // A release that the system was left out of needs its key only when it is published again.
-                guard error.code == .signingFailed, !isNew, !release.isAgain else { throw error }
-                continue
-            }
+            let outcome = try self.outcome(of: client, rules, history, clients)
             if isNew || outcome.prepared != nil {
                 told.outcomes.withLock { $0.append(outcome) }
                 try say(outcome, clients)
