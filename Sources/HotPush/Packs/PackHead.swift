@@ -60,8 +60,8 @@ extension StoreError.Code {
 }
 
 extension StoreError {
-    static func badPack(_ problem: String) -> StoreError {
-        StoreError(.badPack, "the pack is refused: \(problem)")
+    static func badPack(_ problem: String, _ code: Code = .badPack) -> StoreError {
+        StoreError(code, "the pack is refused: \(problem)")
     }
 
     /// The pack may be right, but its bases are not.

@@ -7,8 +7,7 @@ extension Download {
     func begin(_ id: Int, _ head: TransferHead) -> BodyDecision {
         guard let transfer = running[id] else { return .refuse }
         transfer.head = head
-        outage = nil
-        budget.forget(Outage.budgetID..<Outage.budgetID + 1)
+        if !RetryPolicy.isWorthRetrying(status: head.status) { noteAnswer(to: id) }
         if head.status == 304, !transfer.kept.isEmpty {
             transfer.unchanged = Self.unchanged(head, transfer.kept)
             if transfer.unchanged == nil {
@@ -49,6 +48,14 @@ extension Download {
         case .complete, .failure: return .discard
         case .askForWhole: return .refuse
         }
+    }
+
+    /// What was under way when an outage began says nothing of its end.
+    private func noteAnswer(to id: Int) {
+        refusals.answered()
+        guard let outage, id > outage.lastID else { return }
+        self.outage = nil
+        budget.forget(Outage.budgetID..<Outage.budgetID + 1)
     }
 
     private func noteBegunAnew(_ transfer: Running, _ head: TransferHead, _ byteCount: Int64) {
@@ -202,11 +209,7 @@ extension Download {
         let newByteCount = transfer.work.highWater - transfer.highWaterBefore
         let hasPart = arrival.offset > 0
         try arrival.suspend()
-        if transfer.head == nil, !work.turns.areMany, case .failed(let trouble) = result,
-            trouble.kind.isUnreached
-        {
-            return try waitForOrigin(transfer, trouble)
-        }
+        if isOfOrigin(transfer, result) { return try waitForOrigin(transfer, result) }
         let decision = budget.decide(
             work.budgetID, result, head: transfer.head, newByteCount: max(0, newByteCount),
             lasting: transfer.drip.lasted, among: running.count + 1, now: secondsNow(),
@@ -217,26 +220,46 @@ extension Download {
             return waiting.append(work)
         }
         if decision != .pullSpent, work.leave() { return waiting.append(work) }
-        let file = file(of: work.content)
-        if let status = transfer.head?.status, status >= 400 {
-            if file.isOptional, [403, 404, 410].contains(status) { return leaveOut(work) }
-            throw format.error(.fileStatus(file, status), at: url(of: work))
+        if let status = transfer.head?.status, [403, 404, 410].contains(status),
+            file(of: work.content).isOptional
+        {
+            return leaveOut(work)
         }
-        guard case .failed(let trouble) = result else {
-            throw StoreError(.network, "unable to fetch \(url(of: work))")
-        }
-        throw StoreError(trouble)
+        throw problem(transfer, result)
     }
 
-    /// Makes all files wait: the origin cannot be reached, whichever file was requested.
+    private func problem(_ transfer: Running, _ ended: TransferOutcome) -> StoreError {
+        let url = url(of: transfer.work)
+        if let status = transfer.head?.status, status >= 400 {
+            return format.error(.fileStatus(file(of: transfer.work.content), status), at: url)
+        }
+        guard case .failed(let trouble) = ended else {
+            return StoreError(.network, "unable to fetch \(url)")
+        }
+        return StoreError(trouble)
+    }
+
+    /// Whether this failure is the origin's, whichever file was requested; other sources may work meanwhile.
+    private func isOfOrigin(_ transfer: Running, _ ended: TransferOutcome) -> Bool {
+        let status = transfer.head?.status
+        guard !transfer.work.turns.areMany, status ?? 400 >= 400,
+            RetryPolicy.isWorthRetrying(ended, status: status)
+        else { return false }
+        if case .failed(let failure) = ended, failure.kind.isUnreached { return true }
+        return outage != nil || refusals.refused(transfer.work.budgetID)
+    }
+
+    /// Makes all files wait; the outage is one failure, however many requests it refuses.
     private func waitForOrigin(
-        _ transfer: Running, _ trouble: TransferFailure
+        _ transfer: Running, _ ended: TransferOutcome
     ) throws(StoreError) {
         if outage.map({ transfer.id > $0.lastID }) ?? true {
+            // The refusals that showed it were not those of their files.
+            if outage == nil { budget.forgetAll() }
             let decision = budget.decide(
-                Outage.budgetID, .failed(trouble), head: nil, newByteCount: 0, now: secondsNow(),
+                Outage.budgetID, ended, head: transfer.head, newByteCount: 0, now: secondsNow(),
                 using: &generator)
-            guard case .again(let delay) = decision else { throw StoreError(trouble) }
+            guard case .again(let delay) = decision else { throw problem(transfer, ended) }
             outage = Outage(until: .now + delay, lastID: lastID)
         }
         var work = transfer.work
@@ -297,6 +320,7 @@ extension Download {
             return try tryAgain(work, after: trouble)
         }
         budget.forget(work.budgetIDs)
+        budget.progressed(work.budgetID)
         if isFetched { figures.files += 1 }
         try add(work.content, arrived.object, file.isKnownByTag ? work.tag : nil)
     }

@@ -118,6 +118,7 @@ final class Download: TransferClient {
     private(set) var lastID = 0
     /// While it lasts, only the request that probes the origin starts.
     var outage: Outage?
+    var refusals = Refusals()
     var finished: [ArrivedFile] = []
     var budget: RetryBudget
     var generator = SystemRandomNumberGenerator()
@@ -209,17 +210,20 @@ final class Download: TransferClient {
     }
 
     private func nextWork() -> Work? {
-        if !waiting.isEmpty {
-            let now = ContinuousClock.now
-            if let ready = waiting.firstIndex(where: { $0.due.map { $0 <= now } ?? true }) {
-                return waiting.remove(at: ready)
-            }
-        }
+        let isFreshFirst = outage?.probesFresh ?? false
+        if !isFreshFirst, let work = nextWaiting() { return work }
         while position < queue.count {
             defer { position += 1 }
             if !unpacked.contains(queue[position].content.name) { return queue[position] }
         }
-        return nil
+        return isFreshFirst ? nextWaiting() : nil
+    }
+
+    private func nextWaiting() -> Work? {
+        if waiting.isEmpty { return nil }
+        let now = ContinuousClock.now
+        let ready = waiting.firstIndex { $0.due.map { $0 <= now } ?? true }
+        return ready.map { waiting.remove(at: $0) }
     }
 
     var hasWork: Bool { unpacked.count < queue.count }

@@ -197,8 +197,8 @@ extension PackTransfer {
             using: &generator)
         guard case .again(let delay) = decision, !isTrickling else {
             isUseless = true
-            if case .failed(let why) = ended { trouble = .badPack(why.message) }
-            trouble = trouble ?? .badPack("the server does not send it")
+            if case .failed(let why) = ended { trouble = .badPack(why.message, .network) }
+            trouble = trouble ?? .badPack("the server does not send it", .network)
             return
         }
         span.due = .now + delay

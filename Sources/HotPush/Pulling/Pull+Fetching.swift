@@ -65,6 +65,9 @@ extension Pull {
             report.figures.resumedBytes += transfer.figures.resumedBytes
         }
         report.fallbacks = work.transfers.compactMap { $0.trouble?.message }
+        report.hasWrongPack = work.transfers.compactMap(\.trouble).contains {
+            ![.outOfSpace, .network].contains($0.code)
+        }
         report.damagedBases = work.transfers.flatMap(\.damagedBases)
         report.requests = requestCount
         report.figures.milliseconds = (ContinuousClock.now - began).milliseconds

@@ -111,6 +111,8 @@ public struct PullReport: Sendable, Hashable {
     package var skipped: [String] = []
     /// Why packs were useless; their content came otherwise.
     package var fallbacks: [String] = []
+    /// Whether one of them is that the origin's pack is wrong, and not that there is no room or no answer.
+    package var hasWrongPack = false
     /// Damaged base objects in the store; a check finds them too.
     package var damagedBases: [ObjectID] = []
 

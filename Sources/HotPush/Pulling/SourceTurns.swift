@@ -54,14 +54,3 @@ struct SourceTurns {
         return true
     }
 }
-
-/// A period in which an origin is unreachable: all files wait, and one request probes it.
-///
-/// Otherwise a hundred concurrent files would use up a hundred attempts while a server restarts.
-struct Outage {
-    let until: ContinuousClock.Instant
-    /// The last request begun before the outage: its failure is part of it.
-    let lastID: Int
-
-    static let budgetID = -1
-}

@@ -140,7 +140,7 @@ package struct RetryBudget: Sendable {
         case pullSpent
     }
 
-    /// Notes that new bytes of any file came, fast enough: the network works.
+    /// Notes that a file came, or new bytes of any, fast enough: the network works.
     package mutating func progressed(_ id: Int) {
         failureCounts[id] = nil
         pullFailureCount = 0
@@ -150,6 +150,9 @@ package struct RetryBudget: Sendable {
         if failureCounts.isEmpty { return }
         for id in ids { failureCounts[id] = nil }
     }
+
+    /// Lets all files begin anew; the pull's own count goes on.
+    mutating func forgetAll() { failureCounts = [:] }
 
     /// Decides about an attempt that did not bring its file.
     /// - Parameters:

@@ -187,11 +187,13 @@ extension Invocation {
         _ report: PullReport, _ lifecycle: Lifecycle, _ reply: OriginReply, isMandatory: Bool
     ) throws -> ExitStatus {
         let remedy =
-            report.damagedBases.isEmpty
-            ? "castree publish --verify repairs an origin"
-            : "castree fsck --from URL repairs the store"
+            if !report.damagedBases.isEmpty {
+                " (castree fsck --from URL repairs the store)"
+            } else {
+                report.hasWrongPack ? " (castree publish --verify repairs an origin)" : ""
+            }
         for reason in report.fallbacks {
-            note("\(reason); its content came another way (\(remedy))")
+            note("\(reason); its content came another way\(remedy)")
         }
         for path in report.skipped { note("the origin does not have \(path), which is optional") }
         let waits = isMandatory && lifecycle.pending == report.version

@@ -210,9 +210,11 @@ import Zstandard
             let paths = try fixture.serve([fixture.whole("1")])
             let path = part == "/packs/" ? paths[0] : try fixture.deliveryPath()
             fixture.origin.always(.status(status), on: path)
-            try fixture.run()
+            let report = try fixture.run()
             try expect(fixture.base.tree("1"), equals: PublishingPlace.first)
             try expect(fixture.fallbacks().count, equals: 1)
+            // Publishing again mends what it lacks, and nothing that has no answer.
+            expect(report.hasWrongPack, equals: part == "/packs/" && status != 500)
         }
     }
 
