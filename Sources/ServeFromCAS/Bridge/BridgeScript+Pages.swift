@@ -282,7 +282,7 @@ extension BridgeScript {
     static let foreignness = #"""
         // A page in a frame of another site starts no version, so it is not told of one.
         const isForeign = (() => {
-          if (!window.parent || window.parent === window || frameElement) return false;
+          if (!inShell) return false;
           const all = location.ancestorOrigins;
           return !all || Array.from(all).some(origin => origin.split('/').pop().split(':')[0] !== location.hostname);
         })();

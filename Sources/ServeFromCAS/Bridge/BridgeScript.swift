@@ -39,7 +39,8 @@ package enum BridgeScript {
           \#(saying)
           // An address may have 8 KiB.
           const isShort = path => path.length < 2048;
-          const whose = said + (isShort(pathOf(window)) ? '&from=' + pathOf(window) : '');
+          const inShell = window.parent && window.parent !== window && !frameElement;
+          const whose = said + (isShort(pathOf(window)) ? '&from=' + pathOf(window) : '') + (inShell ? '&shell=1' : '');
           \#(turning)
           \#(foreignness)
           \#(sharing)

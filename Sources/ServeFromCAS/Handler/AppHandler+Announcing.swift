@@ -55,7 +55,7 @@ extension AppHandler {
         let isBack = pins.withLock {
             $0.hold(
                 session: session.description, connection: connection.raw, word: query.word,
-                address: query.address, now: SystemClock.now)
+                address: query.address, isEmbedded: query.isEmbedded, now: SystemClock.now)
         }
         guard newcomers.withLock({ $0.contains(session) }) else {
             if isBack { _ = storeWork.add { self.tellOfLoss(to: session) } }

@@ -19,11 +19,13 @@ extension PinTable {
     /// - Parameters:
     ///   - word: the page's report of its version; it cannot hold a version that its browser was not given.
     ///   - address: the path that it was loaded from.
+    ///   - isEmbedded: whether the page says that it is in a frame of another origin's page, which a server that was
+    ///     restarted has not seen.
     /// - Returns: whether nothing held the session's version before, since its page was away for longer than the grace.
     @discardableResult
     mutating func hold(
         session: String, connection: UInt64, word: PageWord? = nil, address: [UInt8]? = nil,
-        now: Duration
+        isEmbedded: Bool = false, now: Duration
     ) -> Bool {
         open(session: session)
         kept[session] = nil
@@ -35,7 +37,10 @@ extension PinTable {
         let isBack = !isThere(holder)
         if isBack { revive(session, holder, now) }
         guard let held = sessions[session] else { return isBack }
-        change(held.browser, held.load) { $0.usedAt = max($0.usedAt, now) }
+        change(held.browser, held.load) {
+            $0.usedAt = max($0.usedAt, now)
+            $0.isEmbedded = $0.isEmbedded || isEmbedded
+        }
         attach(connection, held.browser, held.load, now)
         return isBack
     }

@@ -63,4 +63,23 @@ struct PinEmbeddedTests {
             expect(!server.table.isEmbeddedPage(frame, now: server.now))
         }
     }
+
+    @Test(
+        "says so to a server that was restarted, and to another it says nothing",
+        arguments: [false, true])
+    func restarted(_ saysIt: Bool) throws {
+        var (server, browser) = try PinServer.withBrowser()
+        Self.embed(&server, &browser, hints: 7)
+        server.restarts += 1
+        server.table = PinTable(run: "run\(server.restarts)")
+        _ = server.get("/_castree/bridge", by: browser, from: "/", connection: 3)
+        server.table.hold(
+            session: "one", connection: 3, address: Array("/".utf8), isEmbedded: saysIt,
+            now: server.now)
+        var own = Self.frame("/", browser)
+        own.referrer = Array("/".utf8)
+        own.isReload = true
+        own.hints = 7
+        expect(server.table.isEmbeddedPage(own, now: server.now), equals: saysIt)
+    }
 }
