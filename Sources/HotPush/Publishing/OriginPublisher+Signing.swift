@@ -99,6 +99,7 @@ extension OriginPublisher {
     ///   - isSaid: whether to report that it is not the newest pointer.
     ///   - isRotating: whether this command changes the keys.
     /// - Returns: the unchanged state if there is no such pointer; building upon it is refused.
+    /// - Throws: as ``isRotated(since:)``.
     func trusted(
         _ state: OriginState, _ channel: ChannelName, _ log: OriginLog, isSaid: Bool = true,
         isRotating: Bool = false
@@ -144,19 +145,34 @@ extension OriginPublisher {
     /// Whether the keys here have signed any channel, whatever others have written over it.
     func hasSigned(in state: OriginState, _ log: OriginLog) throws(StoreError) -> Bool {
         for channel in state.pointers.keys {
-            let known = try trusted(state, channel, log, isSaid: false).pointers[channel]
+            let known = try allowing(
+                [.untrusted], try trusted(state, channel, log, isSaid: false))?.pointers[channel]
             if let known, try options.sealing.vouches(for: known.seal, of: nil) { return true }
         }
         return false
     }
 
     /// Whether keys were changed after a pointer was signed, by a file that only its own keys can have made.
+    /// - Throws: `.untrusted` if keys that counted beside its own have made the file, perhaps to remove these.
     private func isRotated(since pointer: ChannelPointer) throws(StoreError) -> Bool {
         let version = pointer.trustVersion ?? TrustFile.firstVersion
         guard let origin = pointer.origin,
             let next = try TrustFile.ifSound(try storage.trust(version + 1))
         else { return false }
-        return try options.sealing.hasMade(next, of: origin)
+        if try options.sealing.hasMade(next, of: origin) { return true }
+        // What a key remembers counts, whatever is in its place.
+        var known = try options.sealing.trusts(of: origin).first { $0.version == version }
+        if known == nil { known = try TrustFile.ifSound(try storage.trust(version)) }
+        guard let last = known, last.counts(pointer),
+            next.isFollowing(last.trusted, last.version, of: origin)
+        else { return false }
+        let ids = next.trusted.keys.map(\.id).joined(separator: ", ")
+        throw .untrusted(
+            "the keys of \(storage.place) were changed: \(OriginLayout.trust(next.version)) follows version \(version), by "
+                + "which the keys that sign now have signed channel \(pointer.channel), and devices obey nothing older; sign by "
+                + "the keys that count now (\(next.trusted.threshold) of \(ids) in version \(next.version)), and name with "
+                + "--trust those that have signed since; if nobody of you changed the keys, a key of version \(version) is "
+                + "stolen")
     }
 
     // MARK: Signing anew

@@ -216,8 +216,12 @@ extension OriginPublisher {
         if options.sealing.isSigning, options.sealing.adopts {
             var other = self
             other.options.sealing.adopts = false
-            let known = try other.trusted(state, channel, other.makeLog(), isSaid: false)
-            if try other.objection(to: version, in: channel, known) != nil { base = known }
+            // Where others have changed the keys since, what these have signed last counts no more.
+            let known = try allowing(
+                [.untrusted], try other.trusted(state, channel, other.makeLog(), isSaid: false))
+            if let known, try other.objection(to: version, in: channel, known) != nil {
+                base = known
+            }
         }
         if let objection = try objection(to: version, in: channel, base) { throw objection }
         return base

@@ -46,6 +46,46 @@ import StorageTestSupport
         try place.expectSigned(by: place.alice, place.bob)
     }
 
+    // Bob's key counts since a first change, and Alice's is lost: hers has not signed the second one.
+    @Test(
+        "signs nothing after another key that counted has removed its own, with or without a memory",
+        arguments: places, [false, true])
+    func removed(_ kind: OriginPlace, _ forgets: Bool) throws {
+        let place = try SignedPlace(kind, signed: "1")
+        let alice = try place.sealing(place.alice)
+        try place.publisher(alice).rotate(TrustRotation(adding: [place.key(place.bob)]))
+        let earlier = try place.pointer()
+        try place.publisher(
+            place.sealing(place.bob, place.mallory) { $0.trusted = [try place.key(place.alice)] }
+        ).rotate(place.rotation(place.alice, to: place.mallory))
+        try place.publish("2", place.sealing(place.mallory) { $0.adopts = true })
+        if forgets { try place.forget(place.alice) }
+        let before = try place.place.published()
+        let publisher = place.publisher(alice)
+        let verbs: [() throws -> Void] = [
+            { try place.publish("1", alice) }, { try place.publish("2", alice) },
+            { _ = try publisher.resign() }, { _ = try publisher.withdraw(VersionName("2")) },
+            { _ = try publisher.pack("1", of: place.place.versions) },
+        ]
+        for (number, verb) in verbs.enumerated() {
+            expectRefusal(.untrusted, "\(number)", saying: "trust/3.json") { try verb() }
+        }
+        try expect(place.place.published(), equals: before)
+        // One that no key of version 2 has signed stops nobody.
+        try place.put(earlier)
+        var file = try require(place.place.storage().trust(3))
+        let bob = try place.key(place.bob).id
+        file.signatures.removeAll { $0.key == bob }
+        try place.place.set(OriginLayout.trust(3), file.serialized())
+        var claimed = earlier
+        (claimed.trustVersion, claimed.log) = (3, try require(earlier.log) + 1)
+        claimed.sequence += 1
+        try place.append(place.sealing(place.mallory).sign(claimed, now: 1))
+        try place.publish("2", alice)
+        try place.expectSigned(by: place.alice)
+        try expect(place.pointer().trustVersion, equals: 2)
+    }
+
     @Test(
         "takes no version that a stranger has made, and says whose file is in the way",
         arguments: places)
