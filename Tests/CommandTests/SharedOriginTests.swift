@@ -28,7 +28,11 @@ import ProgramTestSupport
         expect(chown(base.appending(path: "shared").path, 5001, 5777), equals: 0)
         expect(chmod(base.appending(path: "shared").path, 0o2775), equals: 0)
         for user in Self.users {
-            try place.write(["index.html": "of \(user)"], to: "\(user)/site")
+            // A withdrawal takes the same files back under every name.
+            for number in 1...3 {
+                try place.write(
+                    ["index.html": "\(number) of \(user)"], to: "\(user)/site\(number)")
+            }
             expect(chown(base.appending(path: user).path, UInt32(user) ?? 0, 5777), equals: 0)
         }
         func run(_ user: String, _ words: [String], _ status: Int32 = 0) throws {
@@ -39,7 +43,8 @@ import ProgramTestSupport
         for user in Self.users {
             if isSigned { try run(user, ["key", "new", "\(user)/key"]) }
             for number in 1...3 {
-                try run(user, ["add", "\(user)/site", "--version", "\(user).\(number)"])
+                try run(
+                    user, ["add", "\(user)/site\(number)", "--version", "\(user).\(number)"])
             }
         }
         let address = ["--base-url", "https://u.example.org", "--deployment", "P=stable"]
