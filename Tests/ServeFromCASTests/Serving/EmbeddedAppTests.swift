@@ -17,8 +17,8 @@ struct EmbeddedAppTests {
         Way(site: "same-site", destination: "frame", mayStart: true),
         Way(site: "cross-site", mayStart: false), Way(site: "same-origin", mayStart: false),
         Way(site: "none", mayStart: false),
-        Way(site: "same-site", destination: "object", mayStart: false),
-        Way(site: "same-site", destination: "embed", mayStart: false),
+        Way(site: "same-site", destination: "object", mayStart: true),
+        Way(site: "same-site", destination: "embed", mayStart: true),
         Way(site: "same-site", purpose: "prefetch", mayStart: false),
     ]
 
