@@ -251,7 +251,7 @@ extension BridgeScript {
           if (!persisted) return;
           connect();
           const own = said.slice(9);
-          if (!own || !shownPage() || isForeign) return;
+          if (!own || !shownPage()) return;
           for (;;) try {
             const { version } = await (await fetch(home + 'status')).json();
             const detail = { version, reload: true };
@@ -279,13 +279,7 @@ extension BridgeScript {
         }
         """#
 
-    static let foreignness = #"""
-        // A page in a frame of another site starts no version, so it is not told of one.
-        const isForeign = (() => {
-          if (!inShell) return false;
-          const all = location.ancestorOrigins;
-          return !all || Array.from(all).some(origin => origin.split('/').pop().split(':')[0] !== location.hostname);
-        })();
+    static let framing = #"""
         // What is loaded again: this page; in a frame the page of ours around it, unless that has the bridge itself.
         const shownPage = () => {
           let own = window;

@@ -30,6 +30,7 @@ extension PinTable {
         open(session: session)
         kept[session] = nil
         if let word { words[session] = word }
+        if isEmbedded { embedded.insert(session) }
         if let address { addresses[session] = addresses[session] ?? address }
         guard let holder = sessions[session] ?? begin(session, connection, now) else {
             return false
@@ -101,6 +102,7 @@ extension PinTable {
         opened[session] = nil
         addresses[session] = nil
         kept[session] = nil
+        embedded.remove(session)
         successors[session] = nil
         for (connection, crowd) in crowds where crowd.session == session {
             release(crowdOf: connection, now)

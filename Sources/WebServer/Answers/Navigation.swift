@@ -153,6 +153,7 @@ extension RequestHead {
         // `serve --open` hands the browser a file that leads here, which counts as another site. And reloading a page
         // counts as a navigation by the site that led to it.
         if hasSecret || isShownAgain { return false }
+        if isInAnotherSite { return true }
         if let site = value(of: "sec-fetch-site") { return matches(site, "cross-site") }
         return isNamedByAnother { Self.name(ofAuthority: $0) }
     }

@@ -273,31 +273,6 @@ struct BridgeScriptTests {
         "serverTiming: [{ name: 'castree', description: '\(version)' }]"
     }
 
-    @Test("tells a page of no version that it cannot get: in a frame of another site's page")
-    func foreign() throws {
-        for (parent, all, count) in [
-            ("{}", "undefined", 0), ("{}", "['http://other:1']", 0),
-            ("{}", "['http://localhost:9']", 1),
-            ("{}", "['http://localhost:9', 'http://other']", 0), ("undefined", "undefined", 1),
-            ("globalThis", "[]", 1),
-        ] {
-            let around = """
-                null;
-                globalThis.parent = \(parent);
-                location.hostname = 'localhost';
-                location.ancestorOrigins = \(all);
-                """
-            let steps = """
-                let count = 0;
-                castree.bridge.addEventListener('version-ready', () => count++);
-                open(first);
-                tell(1, 'version-ready', { version: '2' });
-                console.log(count);
-                """
-            try expect(run(steps, frame: around), equals: "\(count)", "\(parent) \(all)")
-        }
-    }
-
     @Test func `asks for updates with its session, and gives what comes of it`() throws {
         let steps = """
             open(first);

@@ -83,3 +83,22 @@ struct PinEmbeddedTests {
         expect(server.table.isEmbeddedPage(own, now: server.now), equals: saysIt)
     }
 }
+
+    @Test
+    func
+        `is a page of its own if it has neither a cookie nor a mark, and is not only fetched ahead`()
+        throws
+    {
+        var (server, browser) = try PinServer.withBrowser()
+        _ = server.go("/", in: &browser)
+        for (hints, isForFrame) in [(UInt8(7), true), (7, false), (5, true), (0, true)] {
+            var own = Self.frame("/two", browser)
+            own.cookie = nil
+            own.referrer = Array("/".utf8)
+            own.hints = hints
+            own.isForFrame = isForFrame
+            expect(
+                server.table.isEmbeddedPage(own, now: server.now),
+                equals: hints == 7 && isForFrame)
+        }
+    }
