@@ -66,10 +66,12 @@ struct PinEmbeddedTests {
 
     @Test(
         "says so to a server that was restarted, and to another it says nothing",
-        arguments: [false, true])
-    func restarted(_ saysIt: Bool) throws {
+        arguments: [false, true], ["/", "/two"])
+    func restarted(_ saysIt: Bool, _ other: String) throws {
         var (server, browser) = try PinServer.withBrowser()
         Self.embed(&server, &browser, hints: 7)
+        // Another one in the same page, or none; which of them asks, the cookie does not say.
+        if other != "/" { _ = server.go(other, in: &browser) }
         server.restarts += 1
         server.table = PinTable(run: "run\(server.restarts)")
         _ = server.get("/_castree/bridge", by: browser, from: "/", connection: 3)
@@ -82,7 +84,6 @@ struct PinEmbeddedTests {
         own.hints = 7
         expect(server.table.isEmbeddedPage(own, now: server.now), equals: saysIt)
     }
-}
 
     @Test
     func
@@ -102,3 +103,4 @@ struct PinEmbeddedTests {
                 equals: hints == 7 && isForFrame)
         }
     }
+}
