@@ -4,9 +4,14 @@ extension BridgeScript {
         // Frames share what the tab remembers: what was told, each has for itself; the rest, each page of ours with its frames.
         const placeOf = own => own.parent && own.parent !== own
           ? placeOf(own.parent) + '.' + [].indexOf.call(own.parent, own) : '';
+        // A frame in a shadow tree has no number there, but a history.
+        const idOf = own => {
+          const place = placeOf(own), [{ key } = {}] = place && own.navigation ? own.navigation.entries() : [];
+          return place + (key || '');
+        };
         let outermost = window;
         while (outermost.frameElement) outermost = outermost.parent;
-        const place = placeOf(outermost), toldOf = 'castreeReady' + placeOf(window);
+        const place = idOf(outermost), toldOf = 'castreeReady' + idOf(window);
         // What the tab remembers when its page is loaded again. Where site data is blocked, its name does, if it has none.
         const tab = (() => {
           try {
