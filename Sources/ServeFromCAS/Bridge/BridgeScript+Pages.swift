@@ -13,13 +13,14 @@ extension BridgeScript {
         while (outermost.frameElement) outermost = outermost.parent;
         const place = idOf(outermost), toldOf = 'castreeReady' + idOf(window);
         // What the tab remembers when its page is loaded again. Where site data is blocked, its name does, if it has none.
+        let isBlocked = false;
         const tab = (() => {
           try {
             if (sessionStorage) return place ? new Proxy(sessionStorage, {
               get: (all, key) => all[key + place],
               set: (all, key, value) => { all[key + place] = value; return true; },
             }) : sessionStorage;
-          } catch (error) {}
+          } catch (error) { isBlocked = true; }
           const own = 'castree tab ', { name } = window;
           if (frameElement || name && !name.startsWith(own)) return null;
           try {

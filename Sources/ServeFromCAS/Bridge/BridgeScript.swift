@@ -100,6 +100,8 @@ package enum BridgeScript {
               sent = number;
               told = -1;
             } else {
+              // No cookie tells another run of the server the version that this page has.
+              if (session && isBlocked) settle('', { reload: true });
               queue.slice(0, highest - acked).forEach(m => { m.mark = ' again'; });
               session = name;
               received = told = acked = sent = highest = 0;

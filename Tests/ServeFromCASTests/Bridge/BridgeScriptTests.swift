@@ -125,6 +125,20 @@ struct BridgeScriptTests {
         }
     }
 
+    @Test("loads a page again that another run of the server cannot know: site data is blocked")
+    func unknown() throws {
+        for (storage, session, count) in [
+            (Self.blocked, "second", 1), (Self.blocked, "first", 0),
+            ("{ value: tab }", "second", 0),
+        ] {
+            let steps = """
+                open(first); socket.onclose(); await another(); open(\(session));
+                console.log(loads);
+                """
+            try expect(run(steps, storage: storage), equals: "\(count)", "\(storage) \(session)")
+        }
+    }
+
     @Test func `confirms with its session, as soon as it has one`() throws {
         let steps = """
             const confirmed = castree.confirm();
