@@ -62,8 +62,6 @@ def checks(suite):
         "rendered", "A page that another server renders has files of one version, and the app in its frame is updated.",
         rendered)
     suite.check(
-        "two-frames", "Two frames of the app in another port's page are both told of each version, once.", two_frames)
-    suite.check(
         "rebinding", "A foreign name that resolves to this machine gets 421 for everything.", rebinding)
 
 
@@ -373,35 +371,6 @@ def rendered(suite):
         state = store("lifecycle", "--json").replace(" ", "").replace("\n", "")
         demand('"knownGood":["v2"' in state, f"the app in a frame cannot confirm: {state}")
     upstream.shutdown()
-
-
-TOLD = """<!doctype html><script src="/_castree/bridge.js"></script><script>
-const say = text => parent.postMessage(location.search + text, '*');
-castree.bridge.addEventListener('version-ready', ({ detail }) => {
-  say(detail.version);
-  if (detail.version === 'v3') setTimeout(() => location.reload(), 500);
-});
-castree.bridge.addEventListener('open', () => say('VERSION'));</script>"""
-
-
-def two_frames(suite):
-    store = suite.store()
-    for version in ("v1", "v2", "v3"):
-        store.add(version, {"index.html": TOLD.replace("VERSION", version)}, activate=version == "v1")
-    with store.serve() as server, suite.browser() as browser:
-        other, port = served(
-            suite, "<!doctype html><script>const heard = []; addEventListener('message', e => heard.push(e.data))</script>"
-            + "".join(f'<iframe src="{server.url}?{name}"></iframe>' for name in "ab"))
-        tab = browser.tab()
-        tab.go(f"http://localhost:{port}/")
-        expected = []
-        for version, words in (("v1", ["v1"]), ("v2", ["v2"]), ("v3", ["v3", "v3"])):
-            store("activate", version)
-            expected += [f"?{name}{word}" for name in "ab" for word in words]
-            tab.wait(f"heard.length >= {len(expected)}", within=10)
-            heard = tab.run("heard")
-            demand(sorted(heard) == sorted(expected), f"the frames say {heard}")
-        other.shutdown()
 
 
 def rebinding(suite):

@@ -4,17 +4,23 @@ extension BridgeScript {
         // Frames share what the tab remembers: what was told, each has for itself; the rest, each page of ours with its frames.
         const placeOf = own => own.parent && own.parent !== own
           ? placeOf(own.parent) + '.' + [].indexOf.call(own.parent, own) : '';
+        // A frame in a shadow tree has no number there, but a history.
+        const idOf = own => {
+          const place = placeOf(own), [{ key } = {}] = place && own.navigation ? own.navigation.entries() : [];
+          return place + (key || '');
+        };
         let outermost = window;
         while (outermost.frameElement) outermost = outermost.parent;
-        const place = placeOf(outermost), toldOf = 'castreeReady' + placeOf(window);
+        const place = idOf(outermost), toldOf = 'castreeReady' + idOf(window);
         // What the tab remembers when its page is loaded again. Where site data is blocked, its name does, if it has none.
+        let isBlocked = false;
         const tab = (() => {
           try {
             if (sessionStorage) return place ? new Proxy(sessionStorage, {
               get: (all, key) => all[key + place],
               set: (all, key, value) => { all[key + place] = value; return true; },
             }) : sessionStorage;
-          } catch (error) {}
+          } catch (error) { isBlocked = true; }
           const own = 'castree tab ', { name } = window;
           if (frameElement || name && !name.startsWith(own)) return null;
           try {
@@ -251,7 +257,7 @@ extension BridgeScript {
           if (!persisted) return;
           connect();
           const own = said.slice(9);
-          if (!own || !shownPage() || isForeign) return;
+          if (!own || !shownPage()) return;
           for (;;) try {
             const { version } = await (await fetch(home + 'status')).json();
             const detail = { version, reload: true };
@@ -279,13 +285,7 @@ extension BridgeScript {
         }
         """#
 
-    static let foreignness = #"""
-        // A page in a frame of another site starts no version, so it is not told of one.
-        const isForeign = (() => {
-          if (!inShell) return false;
-          const all = location.ancestorOrigins;
-          return !all || Array.from(all).some(origin => origin.split('/').pop().split(':')[0] !== location.hostname);
-        })();
+    static let framing = #"""
         // What is loaded again: this page; in a frame the page of ours around it, unless that has the bridge itself.
         const shownPage = () => {
           let own = window;

@@ -39,10 +39,10 @@ package enum BridgeScript {
           \#(saying)
           // An address may have 8 KiB.
           const isShort = path => path.length < 2048;
-          const inShell = window.parent && window.parent !== window && !frameElement;
-          const whose = said + (isShort(pathOf(window)) ? '&from=' + pathOf(window) : '') + (inShell ? '&shell=1' : '');
+          const whose = said + (isShort(pathOf(window)) ? '&from=' + pathOf(window) : '')
+            + (place && outermost === window ? '&shell=1' : '');
           \#(turning)
-          \#(foreignness)
+          \#(framing)
           \#(sharing)
           \#(telling)
           const bytesOf = x => typeof x === 'string' ? encoder.encode(x) : x;
@@ -100,6 +100,8 @@ package enum BridgeScript {
               sent = number;
               told = -1;
             } else {
+              // No cookie tells another run of the server the version that this page has.
+              if (session && isBlocked) settle('', { reload: true });
               queue.slice(0, highest - acked).forEach(m => { m.mark = ' again'; });
               session = name;
               received = told = acked = sent = highest = 0;
@@ -135,7 +137,6 @@ package enum BridgeScript {
               if (!names.test(name)) return;
               const detail = JSON.parse(textOf(rest));
               if (name === 'version-ready') {
-                if (isForeign) return;
                 // Our page around a frame gets this event itself, if it has the bridge; the frame gets that page's version.
                 if (frameElement && !(detail.reload && shownPage())) return;
                 // The way back led to a copy that the browser kept, without asking. Else once in a tab: a page that a

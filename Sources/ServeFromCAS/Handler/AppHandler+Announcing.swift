@@ -119,10 +119,11 @@ extension AppHandler {
 
     /// Whether a session's page gets a version with its next navigation; pages embedded elsewhere start it only once.
     func getsNext(_ version: String, _ session: BridgeSessionID) -> Bool {
-        if shelf.current?.site.version.description == version || mayBeStartedByOthers(version) {
-            return true
+        if shelf.current?.site.version.description == version { return true }
+        let (name, isKnown) = (session.description, mayBeStartedByOthers(version))
+        return pins.withLock {
+            !$0.isForeign(session: name) && (isKnown || !$0.embedded.contains(name))
         }
-        return !pins.withLock { $0.isEmbedded(session: session.description) }
     }
 
     private var reloadsPages: Bool { starting.withLock { $0.rule.reloads } }

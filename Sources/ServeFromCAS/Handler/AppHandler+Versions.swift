@@ -92,6 +92,7 @@ extension AppHandler {
                 || pins.withLock({ $0.isEmbeddedPage(request, now: SystemClock.now) })
         {
             head.isEmbeddedPage = true
+            head.isInAnotherSite = request.cookie?.isForeign ?? false
             request.load = .page
             request.isEmbedded = true
         }

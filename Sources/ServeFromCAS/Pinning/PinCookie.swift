@@ -28,6 +28,15 @@ struct PinCookie: Sendable, Hashable {
     private static let lastingMax = 34_560_000
     private static let runByteCountMax = 16
     static let tagByteCount = 8
+    private static let foreignPrefix = "frame"
+
+    /// The name of a browser as it is in frames of another site's pages, where it sends only cookies of their own.
+    static func foreign(_ browser: String) -> String { foreignPrefix + browser }
+
+    /// Whether it is a browser's for frames of another site's pages.
+    var isForeign: Bool { Self.isForeign(browser) }
+
+    static func isForeign(_ browser: String) -> Bool { browser.hasPrefix(foreignPrefix) }
 }
 
 extension PinCookie {
@@ -115,7 +124,8 @@ extension PinCookie {
     ///
     /// It lasts as long as the browser runs: after that there are no pages, except those that a worker keeps. Links
     /// on other sites send it too (Lax). A Strict cookie would be missing there, and the server would see a new
-    /// browser, which would replace the one whose pages are open. The cookie gives no access.
+    /// browser, which would replace the one whose pages are open. In frames of another site's pages browsers send only
+    /// `None`, and most keep it only `Secure`, and `Partitioned`: for that site. The cookie gives no access.
     func setCookie(
         _ name: String, _ seal: PageSeal, tag: String? = nil, isSecure: Bool = false
     ) -> String {
@@ -123,7 +133,9 @@ extension PinCookie {
         let suffix = digits.isEmpty && !isLasting ? "" : "-" + digits + (isLasting ? "w" : "")
         var value = (tag.map { $0 + "~" } ?? "") + "\(browser)\(suffix).\(version)"
         if let run { value += ":\(run)" + others.map { ":\($0)" }.joined() }
-        return "\(name)=\(seal.sealed(value)); Path=/; HttpOnly; SameSite=Lax"
-            + (isSecure ? "; Secure" : "") + (isLasting ? "; Max-Age=\(Self.lastingMax)" : "")
+        return "\(name)=\(seal.sealed(value)); Path=/; HttpOnly"
+            + (isForeign ? "; SameSite=None; Partitioned" : "; SameSite=Lax")
+            + (isSecure || isForeign ? "; Secure" : "")
+            + (isLasting ? "; Max-Age=\(Self.lastingMax)" : "")
     }
 }

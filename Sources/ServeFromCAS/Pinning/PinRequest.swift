@@ -7,8 +7,11 @@ struct PinRequest: Sendable, Hashable {
     var isWorkerScript = false
     /// Whether it is for a page in a frame of another origin's page.
     var isEmbedded = false
+    var isForFrame = false
     /// Whether a page of another origin has a frame load it.
     var isFrameOfAnotherOrigin = false
+    /// Whether that page is of another site.
+    var isFrameOfAnotherSite = false
     var isReload = false
     var path: [UInt8]
     var referrer: [UInt8]?
@@ -62,7 +65,9 @@ extension PinRequest {
         hints = PageMark.hints(of: request)
         isReload = request.isReload
         isEmbedded = request.isEmbeddedPage
+        isForFrame = request.isForFrame
         isFrameOfAnotherOrigin = request.isFrameOfAnotherOrigin
+        isFrameOfAnotherSite = isFrameOfAnotherOrigin && request.isFromAnotherSite
         isWorkerScript = request.method == .get && request.isWorkerScript
         path = Array(request.bytes[request.path])
         referrer = Self.referrer(request)

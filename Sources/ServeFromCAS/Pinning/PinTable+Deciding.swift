@@ -28,7 +28,10 @@ extension PinTable {
         }
         recallPages(request, isPage: isPage || request.isWorkerScript, now)
         if isPage {
-            return beginPage(request, request.cookie?.browser ?? newBrowser(), current, now)
+            let name =
+                request.cookie?.browser
+                ?? (request.isFrameOfAnotherSite ? PinCookie.foreign(newBrowser()) : newBrowser())
+            return beginPage(request, name, current, now)
         }
         if request.isWorkerScript {
             if request.cookie == nil, request.leadsToPage {

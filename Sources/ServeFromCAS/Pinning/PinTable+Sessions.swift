@@ -30,6 +30,7 @@ extension PinTable {
         open(session: session)
         kept[session] = nil
         if let word { words[session] = word }
+        if isEmbedded { embedded.insert(session) }
         if let address { addresses[session] = addresses[session] ?? address }
         guard let holder = sessions[session] ?? begin(session, connection, now) else {
             return false
@@ -39,7 +40,10 @@ extension PinTable {
         guard let held = sessions[session] else { return isBack }
         change(held.browser, held.load) {
             $0.usedAt = max($0.usedAt, now)
-            $0.isEmbedded = $0.isEmbedded || isEmbedded
+            guard isEmbedded else { return }
+            $0.isEmbedded = true
+            // Of several pages that a cookie names, its reload tells this one by its path.
+            if $0.path.isEmpty, let address { $0.path = address }
         }
         attach(connection, held.browser, held.load, now)
         return isBack
@@ -98,6 +102,7 @@ extension PinTable {
     /// Ends a session: there is certainly one page less.
     mutating func leave(session: String, now: Duration) {
         words[session] = nil
+        embedded.remove(session)
         opened[session] = nil
         addresses[session] = nil
         kept[session] = nil

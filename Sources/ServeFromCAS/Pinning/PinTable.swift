@@ -165,6 +165,8 @@ struct PinTable: Sendable {
     /// By session, the later version that its page also belongs to, with all that it has loaded.
     var successors: [String: VersionName] = [:]
     var words: [String: PageWord] = [:]
+    /// The sessions whose pages say that they are in a frame of another origin's page.
+    var embedded: Set<String> = []
     var browsers: [String: Browser] = [:]
     var connections: [UInt64: (browser: String, load: UInt64)] = [:]
     /// The browsers of connections whose last request was in doubt.

@@ -57,10 +57,7 @@ extension RequestHead {
         return names.contains { value(of: $0) != nil }
     }
 
-    package var isForFrame: Bool {
-        guard load == .frame, let destination = value(of: "sec-fetch-dest") else { return false }
-        return (matches(destination, "iframe") || matches(destination, "frame")) && !isPreview
-    }
+    package var isForFrame: Bool { load == .frame && !isPreview }
 
     /// Whether a page of another origin has a frame load this; another port of the same host is another origin.
     package var isFrameOfAnotherOrigin: Bool {
@@ -156,6 +153,7 @@ extension RequestHead {
         // `serve --open` hands the browser a file that leads here, which counts as another site. And reloading a page
         // counts as a navigation by the site that led to it.
         if hasSecret || isShownAgain { return false }
+        if isInAnotherSite { return true }
         if let site = value(of: "sec-fetch-site") { return matches(site, "cross-site") }
         return isNamedByAnother { Self.name(ofAuthority: $0) }
     }

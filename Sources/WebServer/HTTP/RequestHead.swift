@@ -28,6 +28,8 @@ package struct RequestHead: Sendable {
     package var hasSecret = false
     /// Whether a frame of another server's page shows the answer, so that it is a page of its own here.
     package var isEmbeddedPage = false
+    /// Whether that page is another site's, whoever sends this.
+    package var isInAnotherSite = false
     /// Whether a person reloads a page that this server has shown to the browser.
     package var isShownAgain = false
     /// Whether a service worker that shows pages requests one by its address, in place of a navigation.

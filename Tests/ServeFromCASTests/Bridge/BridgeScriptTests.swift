@@ -125,6 +125,20 @@ struct BridgeScriptTests {
         }
     }
 
+    @Test("loads a page again that another run of the server cannot know: site data is blocked")
+    func unknown() throws {
+        for (storage, session, count) in [
+            (Self.blocked, "second", 1), (Self.blocked, "first", 0),
+            ("{ value: tab }", "second", 0),
+        ] {
+            let steps = """
+                open(first); socket.onclose(); await another(); open(\(session));
+                console.log(loads);
+                """
+            try expect(run(steps, storage: storage), equals: "\(count)", "\(storage) \(session)")
+        }
+    }
+
     @Test func `confirms with its session, as soon as it has one`() throws {
         let steps = """
             const confirmed = castree.confirm();
@@ -271,31 +285,6 @@ struct BridgeScriptTests {
 
     static func says(_ version: String) -> String {
         "serverTiming: [{ name: 'castree', description: '\(version)' }]"
-    }
-
-    @Test("tells a page of no version that it cannot get: in a frame of another site's page")
-    func foreign() throws {
-        for (parent, all, count) in [
-            ("{}", "undefined", 0), ("{}", "['http://other:1']", 0),
-            ("{}", "['http://localhost:9']", 1),
-            ("{}", "['http://localhost:9', 'http://other']", 0), ("undefined", "undefined", 1),
-            ("globalThis", "[]", 1),
-        ] {
-            let around = """
-                null;
-                globalThis.parent = \(parent);
-                location.hostname = 'localhost';
-                location.ancestorOrigins = \(all);
-                """
-            let steps = """
-                let count = 0;
-                castree.bridge.addEventListener('version-ready', () => count++);
-                open(first);
-                tell(1, 'version-ready', { version: '2' });
-                console.log(count);
-                """
-            try expect(run(steps, frame: around), equals: "\(count)", "\(parent) \(all)")
-        }
     }
 
     @Test func `asks for updates with its session, and gives what comes of it`() throws {

@@ -66,10 +66,12 @@ struct PinEmbeddedTests {
 
     @Test(
         "says so to a server that was restarted, and to another it says nothing",
-        arguments: [false, true])
-    func restarted(_ saysIt: Bool) throws {
+        arguments: [false, true], ["/", "/two"])
+    func restarted(_ saysIt: Bool, _ other: String) throws {
         var (server, browser) = try PinServer.withBrowser()
         Self.embed(&server, &browser, hints: 7)
+        // Another one in the same page, or none; which of them asks, the cookie does not say.
+        if other != "/" { _ = server.go(other, in: &browser) }
         server.restarts += 1
         server.table = PinTable(run: "run\(server.restarts)")
         _ = server.get("/_castree/bridge", by: browser, from: "/", connection: 3)
@@ -81,5 +83,24 @@ struct PinEmbeddedTests {
         own.isReload = true
         own.hints = 7
         expect(server.table.isEmbeddedPage(own, now: server.now), equals: saysIt)
+    }
+
+    @Test
+    func
+        `is a page of its own if it has neither a cookie nor a mark, and is not only fetched ahead`()
+        throws
+    {
+        var (server, browser) = try PinServer.withBrowser()
+        _ = server.go("/", in: &browser)
+        for (hints, isForFrame) in [(UInt8(7), true), (7, false), (5, true), (0, true)] {
+            var own = Self.frame("/two", browser)
+            own.cookie = nil
+            own.referrer = Array("/".utf8)
+            own.hints = hints
+            own.isForFrame = isForFrame
+            expect(
+                server.table.isEmbeddedPage(own, now: server.now),
+                equals: hints == 7 && isForFrame)
+        }
     }
 }

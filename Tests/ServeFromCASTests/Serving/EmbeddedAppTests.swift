@@ -17,8 +17,8 @@ struct EmbeddedAppTests {
         Way(site: "same-site", destination: "frame", mayStart: true),
         Way(site: "cross-site", mayStart: false), Way(site: "same-origin", mayStart: false),
         Way(site: "none", mayStart: false),
-        Way(site: "same-site", destination: "object", mayStart: false),
-        Way(site: "same-site", destination: "embed", mayStart: false),
+        Way(site: "same-site", destination: "object", mayStart: true),
+        Way(site: "same-site", destination: "embed", mayStart: true),
         Way(site: "same-site", purpose: "prefetch", mayStart: false),
     ]
 
@@ -114,5 +114,63 @@ struct EmbeddedAppTests {
             ("Cache-Control", "max-age=0"),
         ]
         try expect(browser.ask("GET", "/", frame + again).text.contains("one"))
+    }
+
+    private static func reload(_ browser: TestBrowser) -> [(String, String)] {
+        frameLoad + Hints.all + [
+            ("Sec-Fetch-Site", "same-origin"), ("Referer", browser.origin + "/"),
+            ("Cache-Control", "max-age=0"), ("Accept", "text/html"),
+        ]
+    }
+
+    /// Shows it in another site's page; what its own requests say then.
+    private func shownElsewhere(_ browser: TestBrowser) throws -> [(String, String)] {
+        let shell = [
+            ("Sec-Fetch-Site", "cross-site"), ("Referer", "http://another.example/"),
+            ("Accept", "text/html"),
+        ]
+        let page = try browser.ask("GET", "/", frameLoad + Hints.all + shell)
+        expect(page.text.contains("one"))
+        // Browsers send no other cookie there, and this one only there.
+        let cookie = try require(page.value("Set-Cookie"))
+        expect(cookie.hasSuffix("; HttpOnly; SameSite=None; Partitioned; Secure"), "\(cookie)")
+        return Hints.left(by: page) + [
+            ("Sec-Fetch-Site", "same-origin"), ("Referer", browser.origin + "/"),
+        ]
+    }
+
+    @Test(
+        "in another site's page keeps its version when the server is restarted, and loads itself again if that is gone",
+        arguments: [false, true])
+    func restarted(_ isGone: Bool) async throws {
+        let app = try TestApp(TemporaryStore.app())
+        let browser = try app.browser()
+        let own = try shownElsewhere(browser)
+        let (next, tab) = try await app.restarted(browser) {
+            try $0.activate("2")
+            if isGone { try $0.retire("1") }
+        }
+        let file = try tab.ask("GET", "/app.js", scriptLoad + own)
+        expect(file.status, equals: isGone ? 409 : 200)
+        expect(file.text == "run('one')", equals: !isGone)
+        let words = try SocketPage(next.tab(of: tab), saying: "1").heard("version-ready", next)
+        let reload = isGone ? #","reload":true"# : ""
+        expect(words, equals: [#"{"version":"2"\#(reload)}"#])
+        try expect(tab.ask("GET", "/", Self.reload(tab)).text.contains("two"))
+    }
+
+    @Test func `in another site's page starts nothing and is told of nothing that waits`() throws {
+        let (store, app) = try TestApp.kiosk()
+        let browser = try app.browser()
+        _ = try shownElsewhere(browser)
+        try store.versions.activateAtNextBoot("2")
+        app.look(after: .zero)
+        let words = try SocketPage(app.tab(of: browser), saying: "1").heard("version-ready", app)
+        expect(words, equals: [])
+        try expect(browser.ask("GET", "/", Self.reload(browser)).text.contains("one"))
+        expect(app.notices.all.contains { $0.contains("a frame of another site's page") })
+        // Nor where the browser sends no cookie from there.
+        let page = try SocketPage(app.browser(), saying: "1", loadedFrom: "/&shell=1")
+        try expect(page.heard("version-ready", app), equals: [])
     }
 }
