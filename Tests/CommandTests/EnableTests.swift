@@ -83,6 +83,23 @@ import ProgramTestSupport
         expect(mistyped.contains("  channel stabel: there is none of that name yet\n"))
     }
 
+    @Test func `a system that is enabled again has the settings that it had`() throws {
+        let enable = ["origin", "enable", "site", "codepush"]
+        let options = ["--deployment", "KEY=stable", "--folder", "www", "--history", "9"]
+        let first = try place.run(.castree, enable + options + Self.url)
+        try place.run(.castree, enable + ["--disable"]).ended()
+        let unchanged = try place.run(.castree, enable + ["--disable"]).ended().text
+        expect(unchanged.hasPrefix("Clients of codepush were offered nothing.\n"))
+        let again = try place.run(.castree, enable)
+        expect(first.status == 0 && first.text == again.text, "\(again)")
+        // The objects are in the directory already.
+        expect(!(first.errors + again.errors).contains("fetching"), "\(first)")
+        let configuration = try place.contents("site/for/codepush/config.json")
+        for setting in [#""folder":"www""#, #""historyCount":9"#, "u.example.org"] {
+            expect(configuration.contains(setting), "\(configuration)")
+        }
+    }
+
     @Test func `origin status names documents by what they have`() throws {
         try place.castree("origin", "enable", "site", "expo", Self.url[0], Self.url[1])
         try place.castree("withdraw", "1", "site", "--embedded", "--no-sync")

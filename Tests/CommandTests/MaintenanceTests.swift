@@ -61,8 +61,10 @@ import ProgramTestSupport
                 let checked = try place.done("fsck", "--store", store)
                 expect(checked.errors.isEmpty, "\(store): \(checked)")
                 let versions = try place.castree("versions", "--store", store, "--json").text
+                let events = try place.castree("log", "--store", store, "--json").text
                 for other in ["3", "4"] {
                     expect(versions.contains("\"version\":\"\(other)\"") == (other == name))
+                    expect(events.contains("\"version\":\"\(other)\"") == (other == name))
                 }
             }
         }

@@ -44,7 +44,8 @@ import ProgramTestSupport
         try place.write(["site/\(path)": sound], to: ".")
         try expect(statuses(served), equals: [200, 200])
         try expect(place.run(.castree, ["origin", "status", "site"]).status, equals: 0)
-        try served.end().ended(saying: path)
+        let errors = try served.end().ended(saying: path).errors
+        expect(errors.contains("castree fsck --repair writes it again from the log"), "\(errors)")
     }
 
     @Test(

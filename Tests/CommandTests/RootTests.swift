@@ -61,6 +61,19 @@ struct RootTests {
         try owner("fsck", "--deep").ended()
     }
 
+    @Test func `makes a store in the owner's directory for the owner, who goes on`() throws {
+        try makeOwned("state")
+        try place.done("adopt", "release-2", "--version", "2", "--store", "state/app/store")
+        for path in ["state/app", "state/app/store", "state/app/store/FORMAT"] {
+            try expect(place.fileStatus(place.path(path)).st_uid, equals: Self.owner, "\(path)")
+        }
+        try owner("boot", "--store", "state/app/store").ended()
+        // Where the owner may make nothing, root may.
+        chmod(place.path("state"), 0o555)
+        try place.done("init", "--store", "state/roots")
+        try expect(place.fileStatus(place.path("state/roots")).st_uid, equals: 0)
+    }
+
     @Test func `checks out files of root's own, unless links are asked for`() throws {
         let directory = place.directory.path
         try place.done("checkout", "1", "\(directory)/own")

@@ -16,8 +16,7 @@ extension Store {
     ) throws(StoreError) -> (store: Store, isNew: Bool) {
         try refuseUnmakeable(path)
         try makeParents(of: path, fileSystem)
-        // The maker of a store decides who may look into it at all.
-        let isOurs = try fileSystem.makeTypedDirectory(path, cutByUmask: true)
+        let isOurs = try makeDirectory(path, fileSystem)
         if let there = try fileSystem.status(POSIXFileSystem.workingDirectory, path),
             there.kind == .regular
         {
@@ -185,6 +184,24 @@ extension Store {
         }
     }
 
+    /// Makes a directory if it is missing; root makes it for the owner of the one above, who will use the store.
+    /// - Returns: whether this call made it.
+    private static func makeDirectory(
+        _ path: String, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> Bool {
+        try fileSystem.atTyped(path) { (above, name) throws(StoreError) in
+            // The maker of a store decides who may look into it at all.
+            func make(_ fileSystem: any FileSystem) throws(StoreError) -> Bool {
+                try fileSystem.makeDirectoryIfAbsent(above, name, mode: 0o755, cutByUmask: true)
+            }
+            let owners = try OwnersFileSystem.around(fileSystem, root: above, of: path)
+            // What the owner may not make there, or nobody as the owner, is root's.
+            let isMade = try allowing(
+                { [.notOwner, .permission].contains($0.code) }, try make(owners))
+            return if let isMade { isMade } else { try make(fileSystem) }
+        }
+    }
+
     private static func makeParents(
         of path: String, _ fileSystem: any FileSystem
     ) throws(StoreError) {
@@ -192,7 +209,7 @@ extension Store {
         for component in path.split(separator: "/").dropLast() {
             prefix += prefix.isEmpty || prefix.hasSuffix("/") ? component : "/" + component
             do throws(StoreError) {
-                _ = try fileSystem.makeTypedDirectory(prefix, cutByUmask: true)
+                _ = try makeDirectory(prefix, fileSystem)
             } catch {
                 // An existing directory in which we may not write answers EACCES or EROFS.
                 let status = try fileSystem.status(POSIXFileSystem.workingDirectory, prefix)

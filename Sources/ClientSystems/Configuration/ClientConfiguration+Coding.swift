@@ -33,20 +33,22 @@ extension ClientConfiguration {
 
     /// Reads the same as an entry of the log states it.
     init(_ document: JSONValue, of system: ClientSystem) throws(StoreError) {
-        self = try Self.explaining(system) { () throws(PointerProblem) in
+        self = try Self.explaining(
+            system, "; castree origin enable with --base-url and --deployment sets it again"
+        ) { () throws(PointerProblem) in
             try FieldReader(document, format: "castreeClients")
         }
     }
 
     private static func explaining(
-        _ system: ClientSystem, _ read: () throws(PointerProblem) -> FieldReader
+        _ system: ClientSystem, _ remedy: String = "",
+        _ read: () throws(PointerProblem) -> FieldReader
     ) throws(StoreError) -> ClientConfiguration {
         do throws(PointerProblem) {
             return try parse(read(), system)
         } catch {
             throw error.refusal(
-                of: OriginLayout.clientConfiguration(of: system.rawValue),
-                "put it back from a copy of the origin, or delete it and run castree origin enable")
+                of: OriginLayout.clientConfiguration(of: system.rawValue), remedy)
         }
     }
 

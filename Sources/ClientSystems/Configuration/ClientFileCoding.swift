@@ -37,8 +37,8 @@ extension FieldReader {
 }
 
 extension PointerProblem {
-    func refusal(of place: String, _ remedy: String) -> StoreError {
+    func refusal(of place: String, _ remedy: String = "") -> StoreError {
         let error = storeError(place, .badClients, formatVersion: FieldReader.clientFormat)
-        return StoreError(error.code, "\(error.message); \(remedy)")
+        return StoreError(error.code, error.message + remedy)
     }
 }

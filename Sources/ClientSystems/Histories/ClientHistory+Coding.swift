@@ -17,8 +17,7 @@ extension ClientHistory {
 
     func serialized() -> [UInt8] { file.serialized() }
 
-    /// - Throws: `.badClients` with what is wrong, and what to do: ids that clients keep are lost with it;
-    ///   `.unsupportedFormat` if it is newer than this castree.
+    /// - Throws: `.badClients` with what is wrong; `.unsupportedFormat` if it is newer than this castree.
     init(
         parsing bytes: [UInt8], of channel: ChannelName, _ system: ClientSystem
     ) throws(StoreError) {
@@ -58,11 +57,7 @@ extension ClientHistory {
         do throws(PointerProblem) {
             return try read()
         } catch {
-            throw error.refusal(
-                of: OriginLayout.clientHistory(of: channel, system.rawValue),
-                "put it back from a copy of the origin, or delete it: then castree origin enable makes it anew from what "
-                    + "the channel offers now, and clients are told nothing of what it offered before"
-            )
+            throw error.refusal(of: OriginLayout.clientHistory(of: channel, system.rawValue))
         }
     }
 

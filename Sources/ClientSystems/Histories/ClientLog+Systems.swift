@@ -42,12 +42,16 @@ extension ClientLog {
         return try ClientConfiguration(document, of: system)
     }
 
-    /// The settings that are about to be replaced or ended; unreadable ones are reported and count as none.
+    /// The settings that are about to be replaced or ended, also those of a disabled system, which are kept for when it is
+    /// enabled again; unreadable ones count as none, and are reported if they are in force.
     package func replacedConfiguration(
         of system: ClientSystem, _ tell: (StoreError) -> Void
     ) throws(StoreError) -> ClientConfiguration? {
         do throws(StoreError) {
-            return try configuration(of: system)
+            if let enabled = try configuration(of: system) { return enabled }
+            guard let disabled = try configuration(of: system.told) else { return nil }
+            // Nobody is told anything by settings that have ended: without them the system begins anew.
+            return try? ClientConfiguration(disabled, of: system)
         } catch {
             guard error.isOfClients else { throw error }
             tell(error)

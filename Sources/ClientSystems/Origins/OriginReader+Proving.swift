@@ -101,7 +101,6 @@ extension OriginReader {
         return StoreError(
             .untrusted,
             "what \(path) says of \(name) does not follow from the release, which is signed: \(problem); nobody is "
-                + "answered from it: put the file back from a copy of the origin, or delete it and run castree origin "
-                + "enable")
+                + "answered from it: \(Self.rewriting)")
     }
 }

@@ -94,6 +94,9 @@ extension OriginReader {
         return kept
     }
 
+    /// What mends a file that differs from the log.
+    static let rewriting = "castree fsck --repair writes it again from the log"
+
     /// The current value of a file: the known one if the file has not changed, else what reading it yields.
     ///
     /// Failures to understand are kept as well, or the file would be read for each request; failures to read are not.
@@ -119,7 +122,10 @@ extension OriginReader {
         do throws(StoreError) {
             outcome = .success(try understand(file.bytes))
         } catch {
-            outcome = .failure(error)
+            let isDamaged = [.badClients, .badPointer].contains(error.code)
+            outcome = .failure(
+                isDamaged
+                    ? StoreError(error.code, "\(error.message); \(Self.rewriting)") : error)
         }
         return Kept(status: file.status, outcome: outcome, reading: reading)
     }
@@ -159,7 +165,7 @@ extension OriginReader {
                 throw StoreError(
                     .badClients,
                     "a history says that manifest \(version.manifest) has the content \(version.content), and it has another; "
-                        + "put the history back from a copy of the origin, or delete it and run castree origin enable",
+                        + Self.rewriting,
                     object: version.manifest)
             }
             // In memory, a manifest takes about twice its text, and an object's facts a little more than 200 bytes.

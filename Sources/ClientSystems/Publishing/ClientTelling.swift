@@ -152,7 +152,13 @@ package struct ClientTelling: OfferTelling {
             client.head = before?.releases.first?.sequence
             let outcome = try self.outcome(of: client, rules, history, clients)
             if isNew || outcome.prepared != nil {
-                told.outcomes.withLock { $0.append(outcome) }
+                told.outcomes.withLock { outcomes in
+                    // After a lost race, the release is told of anew.
+                    outcomes.removeAll {
+                        $0.system == system && $0.release.version == outcome.release.version
+                    }
+                    outcomes.append(outcome)
+                }
                 try say(outcome, clients)
             }
             guard let prepared = outcome.prepared else { continue }

@@ -73,7 +73,12 @@ public final class Journal: Sendable {
         let lock = try store.openLock(StoreLayout.eventsLock)
         try store.waitForLock(lock.raw, exclusive: true, atMost: Self.patience)
         var file = try openLog()
-        var byteCount = try regularByteCount(file.raw)
+        let status = try regularStatus(file.raw)
+        var byteCount = status.byteCount
+        if status.linkCount > 1 {
+            byteCount = try part(file.raw, byteCount)
+            file = try openLog()
+        }
         var tail = try end(of: file.raw, byteCount)
         // The number of the last readable event, in this file or the older one.
         var last = lastLines(of: tail).lazy.compactMap(\.entry).first?.sequence
@@ -157,12 +162,22 @@ public final class Journal: Sendable {
         return made
     }
 
-    private func regularByteCount(_ file: Int32) throws(StoreError) -> Int64 {
+    /// Replaces the log, which is also that of a copy of the store (`cp -al`), by a copy of its end.
+    private func part(_ file: Int32, _ byteCount: Int64) throws(StoreError) -> Int64 {
+        let count = min(byteCount, Int64(Self.fileByteCountMax))
+        let bytes = try fileSystem.read(file, at: byteCount - count, count: Int(count))
+        try fileSystem.replaceFile(
+            directories.root.raw, StoreLayout.events, with: bytes, token: try randomToken(),
+            durably: false)
+        return count
+    }
+
+    private func regularStatus(_ file: Int32) throws(StoreError) -> FileStatus {
         let status = try fileSystem.status(file)
         guard status.kind == .regular else {
             throw StoreError(.io, "the event log is not a regular file; move it away")
         }
-        return status.byteCount
+        return status
     }
 
     /// The end of a file, long enough to hold its last line.
@@ -189,7 +204,7 @@ public final class Journal: Sendable {
         guard let file = try fileSystem.openIfPresent(directories.root.raw, name, .reading) else {
             return []
         }
-        let byteCount = try regularByteCount(file.raw)
+        let byteCount = try regularStatus(file.raw).byteCount
         let count = min(byteCount, Int64(2 * Self.fileByteCountMax))
         let bytes = try fileSystem.read(file.raw, at: byteCount - count, count: Int(count))
         return bytes.split(separator: 10).compactMap { JournalEntry(line: Array($0)) }

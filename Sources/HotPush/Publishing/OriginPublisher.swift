@@ -30,6 +30,7 @@ package struct OriginPublisher: Sendable {
     ) {
         self.storage = storage
         self.options = options
+        self.options.notice = PublisherOptions.once(options.notice)
         self.now = now
         self.pause = pause
     }

@@ -188,8 +188,7 @@ extension Pull {
         guard try versions.lifecycle().embedded == nil else { return .embedded }
         return .nothing(
             reasons + [
-                "the app should show what it was shipped with, but this store does not know what it "
-                    + "was shipped with"
+                "the app should show what it was shipped with, which this store has not: castree adopt imports it"
             ])
     }
 

@@ -86,8 +86,11 @@ struct PackingHome {
         _ objects: [SizedKey], into place: PackingPlace, saying what: String
     ) throws(StoreError) -> OpenedDirectory? {
         guard !objects.isEmpty else { return nil }
-        options.notice(
-            "fetching \(counted(objects.count, "object")), \(sizeText(objects.byteCount)): \(what)")
+        if !storage.isOnDisk {
+            options.notice(
+                "fetching \(counted(objects.count, "object")), \(sizeText(objects.byteCount)): \(what)"
+            )
+        }
         let (storage, options, fileSystem) = (storage, options, place.fileSystem)
         let name = OriginLayout.objects
         try fileSystem.makeDirectoryIfAbsent(place.work.raw, name, mode: 0o755)

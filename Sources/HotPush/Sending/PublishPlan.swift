@@ -1,5 +1,6 @@
 public import CASStore
 import Storage
+import Synchronization
 import VersionTree
 
 /// How a version is offered: in which channel, and to whom.
@@ -186,6 +187,16 @@ public struct PublisherOptions: Sendable {
 
     /// Creates options: durable, waiting, trusting sizes, silent.
     public init() {}
+
+    /// Says each sentence once: what loses a race is made anew.
+    package static func once(
+        _ say: @escaping @Sendable (String) -> Void
+    ) -> @Sendable (String) -> Void {
+        let said = Mutex<Set<String>>([])
+        return { sentence in
+            if said.withLock({ $0.insert(sentence).inserted }) { say(sentence) }
+        }
+    }
 }
 
 package struct PublishProgress: Sendable, Hashable {

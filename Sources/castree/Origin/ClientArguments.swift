@@ -43,7 +43,9 @@ extension Invocation {
         telling.isUrgent = command.name == "withdraw"
         telling.isStrict = isSet("strict")
         telling.adoptsKeys = isSet("adopt")
-        telling.warn = { [diagnostics] in diagnostics.warn(code: "notExpressible", $0) }
+        telling.warn = PublisherOptions.once { [diagnostics] in
+            diagnostics.warn(code: "notExpressible", $0)
+        }
         guard isDeclared("client-key") else { return telling }
         for text in values("client-key") {
             let (system, file) = try ofSystem(text, "client-key", "FILE")

@@ -29,7 +29,8 @@ extension Command {
             URL. Repeating the command changes only the options that you give; NAME= removes a \
             deployment. Until you name a deployment, Expo's clients that send no channel get the \
             channel stable, and so do clients of chcp and Meteor under the name stable. --disable \
-            stops the system, but keeps its clients' history in case you enable it again.
+            stops the system, but keeps these options and its clients' history in case you enable it \
+            again.
 
             Each object is compressed once for all systems (deflated/). From then on, older \
             versions of castree refuse to publish there. For an origin in a bucket, the \
@@ -92,7 +93,7 @@ extension Invocation {
             if let other = others.first(where: isGiven) {
                 throw CommandError.usage("--disable and --\(other) exclude each other")
             }
-            let wasEnabled = before != nil || isDamaged != nil
+            let wasEnabled = before?.isEnabled == true || isDamaged != nil
             if wasEnabled { try warn(telling.disable(system, by: publisher)) }
             return try reportClients(
                 ClientStatus.all(in: publisher.clients()), changed: wasEnabled,
@@ -148,6 +149,7 @@ extension Invocation {
         }
         var configuration = before ?? ClientConfiguration(system, baseURL: url)
         configuration.baseURL = url
+        configuration.isEnabled = true
         if let folder = try value("folder") {
             guard system == .codePush else {
                 throw CommandError.usage("--folder is for codepush")

@@ -39,21 +39,27 @@ import HotPush
     @Test func `who is slower gets the next label, and a document of its own`() throws {
         let world = try ToldBucketWorld(offering: "1")
         try world.enable(.codePush, .expo)
-        try world.publish(
-            "2",
-            by: world.publisher("slow") { request in
-                if request.verb == .putIfAbsent, request.key.hasPrefix("log/"),
-                    world.store.files["log/0000000007.json"] == nil
-                {
-                    _ = try? world.publish("3", by: world.publisher("fast"))
-                }
-                return .answered
-            })
+        let (telling, notices) = (world.telling(), Notices())
+        let slow = world.publisher("slow") { request in
+            if request.verb == .putIfAbsent, request.key.hasPrefix("log/"),
+                world.store.files["log/0000000007.json"] == nil
+            {
+                _ = try? world.publish("3", by: world.publisher("fast"))
+            }
+            return .answered
+        } options: {
+            ($0.telling, $0.notice) = (telling, notices.sink)
+        }
+        try world.publish("2", by: slow)
         let offers = try world.history(.codePush).offers
         expect(offers.map(\.label), equals: ["v1", "v2", "v3"])
         expect(offers.compactMap(\.version?.name.description), equals: ["1", "3", "2"])
         let times = try world.history(.expo).offers.map(\.createdAt)
         expect(times == times.sorted() && Set(times).count == 3)
+        // Nothing of the first attempt is reported, and nothing twice.
+        let reported = telling.outcomes.map(\.prepared?.offer.label)
+        expect(reported, equals: ["v3", nil])
+        expect(Set(notices.all).count == notices.all.count, "\(notices.all)")
         world.checkEnd()
         expect(world.broken, equals: [])
     }

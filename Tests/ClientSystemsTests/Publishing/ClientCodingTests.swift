@@ -1,4 +1,5 @@
 import StorageTestSupport
+import StrictJSON
 
 @testable import ClientSystems
 @testable import HotPush
@@ -71,9 +72,12 @@ import StorageTestSupport
             refused.append(text.replacing(part, with: other, maxReplacements: 1))
         }
         for text in refused {
-            expectRefusal(
-                .badClients, "\(text)", saying: "for/codepush/config.json", "castree origin enable"
-            ) { try configuration(text) }
+            expectRefusal(.badClients, "\(text)", saying: "for/codepush/config.json") {
+                try configuration(text)
+            }
+        }
+        expectRefusal(.badClients, saying: "castree origin enable") {
+            try ClientConfiguration(.object([]), of: .codePush)
         }
         let newer = text.replacing("castreeClients\":1", with: "castreeClients\":2")
         expect(code { try configuration(newer) }, equals: .unsupportedFormat)

@@ -99,7 +99,7 @@ import HotPush
             if [.withdraw, .prune, .disable].contains(verb) {
                 return ["held up: \(error.message)"]
             }
-            let names = error.message.contains(path) && error.message.contains("put it back")
+            let names = error.message.contains(path) && error.message.contains("castree ")
             return try (names ? [] : ["says \(error.message)"])
                 + (place.offered() == before ? [] : ["is offered all the same"])
         }

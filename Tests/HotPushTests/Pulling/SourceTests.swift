@@ -311,6 +311,6 @@ private func file(
             throw Unexpected("another answer")
         }
         let reasons = try reasons(answer(.embedded))
-        expect(reasons.count == 1 && reasons[0].contains("shipped"))
+        expect(reasons.count == 1 && reasons[0].contains("castree adopt"), "\(reasons)")
     }
 }
