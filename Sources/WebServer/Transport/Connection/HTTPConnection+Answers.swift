@@ -159,7 +159,9 @@ extension HTTPConnection {
         let client: SocketAddress?
         var began = SystemClock.nanoseconds
         var byteCount: Int64 = 0
-        /// For an answer that comes piece by piece, after its head was sent.
+        /// What the stream had sent before it.
+        var sentBefore: Int64 = 0
+        /// That of an answer whose head was sent, while its pieces come or wait for the client.
         var status: Int?
 
         init(from client: SocketAddress?) {
@@ -168,8 +170,9 @@ extension HTTPConnection {
             self.client = client
         }
 
-        init(_ head: RequestHead, from client: SocketAddress?) {
+        init(_ head: RequestHead, from client: SocketAddress?, after sentBefore: Int64) {
             self.client = client
+            self.sentBefore = sentBefore
             target = head.text(head.target)
             let end = head.bytes.firstIndex(of: 32) ?? 0
             method = head.text(0..<end)
@@ -177,12 +180,22 @@ extension HTTPConnection {
     }
 
     /// Finishes the record of a client that is gone: it gets no more than was sent until now.
-    func finishRecordOfGone() { finishRecord(log?.status ?? Self.clientGoneStatus) }
+    func finishRecordOfGone() {
+        guard let record = log else { return }
+        log?.byteCount = min(record.byteCount, stream.sentByteCount - record.sentBefore)
+        report(record.status ?? Self.clientGoneStatus)
+    }
 
     /// The log's status for a client that left before it had an answer; no client ever gets it.
     private static let clientGoneStatus = 499
 
+    /// Finishes the record of a whole answer, later if some of it still waits for the client.
     func finishRecord(_ status: Int) {
+        log?.status = status
+        if !stream.hasQueued { report(status) }
+    }
+
+    func report(_ status: Int) {
         guard let report = context.log, let record = log else { return }
         log = nil
         report(

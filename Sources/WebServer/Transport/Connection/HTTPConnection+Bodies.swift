@@ -27,7 +27,7 @@ extension HTTPConnection {
             append(response.bytes)
             append(loop.dateField)
             append(Self.connectionUpgrade)
-            finishRecord(response.status)
+            report(response.status)
             // Comes before the new handler is made, which may set its own deadline.
             stream.setDeadline(nil)
             handOver(make(stream))
