@@ -137,7 +137,7 @@ final class HTTPConnection: StreamHandler {
             stream.setDeadline(nil)
             exchange.drained()
         } else {
-            if let status = log?.status { report(status) }
+            if log?.status != nil { report() }
             processInput()
         }
         flush()
