@@ -154,4 +154,68 @@ import ProgramTestSupport
         expect(count > 2000, "\(count)")
         try expect(served.end().status, equals: 0)
     }
+
+    // MARK: Epochs
+
+    private static let folders = ["objects", "manifests", "packs", "deliveries", "facts", "twins"]
+
+    /// Leaves all that never changes in an epoch alone, as a copy of a bucket has it.
+    private func moveToEpoch() throws {
+        let manager = FileManager.default
+        let root = place.directory.appending(path: "origin")
+        let documents = Self.deployments.map { "for/\($0.0)/documents" }
+        for folder in Self.folders + documents {
+            let (old, new) = (root.appending(path: folder), root.appending(path: "e/1/\(folder)"))
+            guard manager.fileExists(atPath: old.path) else { continue }
+            try manager.createDirectory(
+                at: new.deletingLastPathComponent(), withIntermediateDirectories: true)
+            try manager.moveItem(at: old, to: new)
+        }
+        for channel in ["stable", "meteor"] {
+            let file = root.appending(path: "channels/\(channel).json")
+            var pointer = try require(
+                JSONSerialization.jsonObject(with: Data(contentsOf: file)) as? [String: Any])
+            pointer["releases"] = (pointer["releases"] as? [[String: Any]])?.map { release in
+                var release = release
+                for (name, epoch) in [
+                    ("manifest", "epoch"), ("delivery", "deliveryEpoch"), ("facts", "factsEpoch"),
+                ] where release[name] != nil { release[epoch] = 1 }
+                return release
+            }
+            try JSONSerialization.data(withJSONObject: pointer, options: .sortedKeys).write(
+                to: file)
+        }
+    }
+
+    @Test func `a directory with epochs answers every system, and devices, as one without`() throws
+    {
+        try publish()
+        func answer(_ served: Served, _ path: String, _ fields: String, _ body: String) throws
+            -> String
+        {
+            let method = body.isEmpty ? "GET" : "POST"
+            let length = body.isEmpty ? "" : "Content-Length: \(body.utf8.count)\r\n"
+            let all = try RawAnswer.exchange(
+                served,
+                "\(method) \(path) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\(fields)\(length)\r\n\(body)"
+            )
+            return all.components(separatedBy: "\r\n")
+                .filter { !$0.lowercased().hasPrefix("date: ") }.joined(separator: "\r\n")
+        }
+        let before = try Served(origin: "origin", place)
+        let routes = try routes(before).filter { !$0.path.hasPrefix("/channels/") }
+        let answers = try routes.map { try answer(before, $0.path, $0.fields, $0.body) }
+        try expect(before.end().status, equals: 0)
+        try moveToEpoch()
+        let after = try Served(origin: "origin", place)
+        for (route, old) in zip(routes, answers) {
+            let isImmutable = Self.folders.contains { route.path.hasPrefix("/\($0)/") }
+            let path = isImmutable ? "/e/1\(route.path)" : route.path
+            let new = try answer(after, path, route.fields, route.body)
+            expect(new == old, "\(path): \(new.prefix(300)), before: \(old.prefix(300))")
+        }
+        try place.done("--store", "device", "pull", after.url, "--activate", "--quiet")
+        try expect(place.contents("device/current/index.html"), equals: "<h1>one</h1>")
+        try expect(after.end().errors.isEmpty)
+    }
 }

@@ -212,6 +212,28 @@ import ProgramTestSupport
         try expect(terminal.end().errors.contains("GET / 200 "))
     }
 
+    /// Gives a program a socket as its standard output, as systemd's journal does, and passes on what it prints.
+    private static let socket = """
+        import os, socket, sys
+        ours, theirs = socket.socketpair()
+        if os.fork():
+            os.dup2(theirs.fileno(), 1)
+            os.execv(sys.argv[1], sys.argv[1:])
+        theirs.close()
+        while data := ours.recv(4096):
+            os.write(1, data)
+        """
+
+    @Test(.enabled(if: access("/usr/bin/python3", X_OK) == 0, "needs python3"))
+    func `--access-log goes to standard output, also if that is a journal's socket`() throws {
+        let served = try Served(
+            place, ["--access-log", "/dev/stdout"],
+            launcher: ["/usr/bin/python3", "-c", Self.socket])
+        _ = try served.get()
+        expect(served.readLine().contains("GET / 200 "))
+        try expect(served.end().status, equals: 0)
+    }
+
     @Test func `--open calls the system's opener with the address`() throws {
         #if os(Linux)
             let opener = "xdg-open"

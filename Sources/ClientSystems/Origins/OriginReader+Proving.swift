@@ -82,8 +82,7 @@ extension OriginReader {
     ) throws(StoreError) -> [UInt8] {
         guard let byteCount = content?.facts[address]?.byteCount,
             let bytes = try bytes(
-                of: address, at: OriginLayout.path(.object, address), byteCount: byteCount,
-                mayRead: mayRead)
+                of: OriginKey(.object, address), byteCount: byteCount, mayRead: mayRead)
         else {
             throw StoreError(
                 .damagedOrigin,

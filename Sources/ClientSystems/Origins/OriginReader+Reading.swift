@@ -176,30 +176,33 @@ extension OriginReader {
         }
     }
 
-    /// The bytes of a small object, compared with its address; `nil` if the origin does not hold it.
+    /// The bytes of a small file, compared with its address; `nil` if the origin does not hold it.
     func bytes(
-        of address: ObjectID, at path: String, byteCount: Int64, mayRead: Bool
+        of key: OriginKey, byteCount: Int64, mayRead: Bool
     ) throws(StoreError) -> [UInt8]? {
-        try kept(\.bytes, address, mayRead, "\(path) has to be read") { () throws(StoreError) in
-            guard let file = try origin.file(path, limit: limits.largest) else { return nil }
-            guard try ObjectID(of: file.bytes) == address, Int64(file.bytes.count) == byteCount
+        try kept(\.bytes, key.address, mayRead, "\(key.path) has to be read") {
+            () throws(StoreError) in
+            let found = try origin.first(of: [key]) { (key) throws(StoreError) in
+                try origin.file(key.path, limit: limits.largest)?.bytes
+            }
+            guard let bytes = found else { return nil }
+            guard try ObjectID(of: bytes) == key.address, Int64(bytes.count) == byteCount
             else {
                 throw StoreError(
                     .damagedObject,
-                    "the bytes of \(printable(origin.path))/\(path) do not match its name; castree publish --verify repairs it",
-                    object: address)
+                    "the bytes of \(printable(origin.path))/\(key.path) do not match its name; "
+                        + "castree publish --verify repairs it",
+                    object: key.address)
             }
-            return (file.bytes, file.bytes.count + 128)
+            return (bytes, bytes.count + 128)
         }
     }
 
     func bytes(
         of document: ClientDocument, for system: ClientSystem, mayRead: Bool
     ) throws(StoreError) -> [UInt8]? {
-        try bytes(
-            of: document.address,
-            at: OriginLayout.clientDocument(document.address, of: system.rawValue),
-            byteCount: document.byteCount, mayRead: mayRead)
+        let key = OriginKey(.document(of: system.told), document.address, in: document.epoch)
+        return try bytes(of: key, byteCount: document.byteCount, mayRead: mayRead)
     }
 
     /// The length of an archive, composed once to find it; `nil` if there is none.

@@ -174,8 +174,9 @@ extension DirectoryOrigin {
     /// The facts at an address; `nil` if the origin does not hold them.
     /// - Throws: `.damagedOrigin` if they do not match the address.
     package func facts(_ address: ObjectID) throws(StoreError) -> ContentFacts? {
-        let bytes = try fileSystem.derived(
-            directory, OriginLayout.path(.facts, address), limit: ContentFacts.byteCountMax)
+        let bytes = try first(of: [OriginKey(.facts, address)]) { (key) throws(StoreError) in
+            try fileSystem.derived(directory, key.path, limit: ContentFacts.byteCountMax)
+        }
         return try bytes.map { (bytes) throws(StoreError) in
             try ContentFacts(bytes, named: address)
         }

@@ -72,10 +72,15 @@ package final class DirectoryOrigin: Sendable {
 
     /// A manifest's bytes; `nil` if the origin does not hold it.
     /// - Throws: `.damagedOrigin` if they do not match the address; `.tooLarge`.
-    package func manifestBytes(
-        _ address: ObjectID, in epoch: Int64 = 0
+    package func manifestBytes(_ address: ObjectID) throws(StoreError) -> [UInt8]? {
+        try first(of: [OriginKey(.manifest, address)]) { (key) throws(StoreError) in
+            try manifestBytes(address, at: key.path)
+        }
+    }
+
+    private func manifestBytes(
+        _ address: ObjectID, at name: String
     ) throws(StoreError) -> [UInt8]? {
-        let name = OriginLayout.path(.manifest, address, in: epoch)
         let noFile = StoreError.damagedOrigin(
             "\(printable(path))/\(name) is not a regular file; castree publish --verify repairs it",
             object: address)
@@ -102,6 +107,37 @@ package final class DirectoryOrigin: Sendable {
 }
 
 extension DirectoryOrigin {
+    /// What the first of these files yields, in its own epoch or any other: equal addresses are equal bytes.
+    ///
+    /// Who asks may know an address alone, and a copy of a bucket has files in several epochs. Only what is not in the
+    /// given epochs costs a look for others.
+    package func first<Found: ~Copyable>(
+        of keys: [OriginKey], _ find: (OriginKey) throws(StoreError) -> Found?
+    ) throws(StoreError) -> Found? {
+        for key in keys {
+            if let found = try find(key) { return found }
+        }
+        for epoch in try epochs() + [0] {
+            for key in keys where key.epoch != epoch {
+                let other = OriginKey(key.kind, key.address, in: epoch)
+                if let found = try find(other) { return found }
+            }
+        }
+        return nil
+    }
+
+    /// The epochs above 0, the newest first.
+    private func epochs() throws(StoreError) -> [Int64] {
+        // What else has these names is not castree's.
+        let opened = try allowing(
+            \.isNotDirectory,
+            try fileSystem.openIfPresent(root.raw, OriginLayout.epochs, .directory))
+        guard let opened else { return [] }
+        return try fileSystem.names(in: opened.raw) { $1 == .directory || $1 == .unknown }
+            .compactMap { OriginLayout.epoch(of: "\(OriginLayout.epochs)/\($0)/")?.epoch }
+            .sorted(by: >)
+    }
+
     /// The current status of a regular file; `nil` for anything else.
     package func status(of path: String) throws(StoreError) -> FileStatus? {
         guard let status = try fileSystem.status(directory, path), status.kind == .regular else {

@@ -32,12 +32,12 @@ extension OriginPublisher {
     }
 
     /// Signs a pointer for the entry that follows a state.
-    /// - Parameter isRepeated: whether this command has signed one before, and somebody else was faster.
+    /// - Parameter isTold: whether it is known why one that was signed is not there: somebody else was faster.
     func seal(
-        _ pointer: ChannelPointer, upon state: OriginState, isRepeated: Bool = false
+        _ pointer: ChannelPointer, upon state: OriginState, isTold: Bool = false
     ) throws(StoreError) -> ChannelPointer {
         try options.sealing.seal(
-            pointer, upon: state.pointers, in: storage, now: now(), isRepeated: isRepeated,
+            pointer, upon: state.pointers, in: storage, now: now(), isTold: isTold,
             notice: options.notice)
     }
 
@@ -256,7 +256,9 @@ extension OriginPublisher {
         var commits: [OriginCommit] = []
         for channel in step.channels {
             let newest = try self.state(of: log, from: state.number)
-            let (commit, _) = try committing(to: channel, upon: newest, log, isSealed: true) {
+            let (commit, _) = try committing(
+                to: channel, upon: newest, log, isSealed: true, isFinished: true
+            ) {
                 (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
                 guard state.pointers[channel].map(step.file.counts) != true else { return nil }
                 pointers[channel] = try known(in: state, log, channel)[channel]

@@ -254,6 +254,9 @@ package struct OriginPublisher: Sendable {
             try LogCopy.checkSigned(seen, channel, by: state, log)
         }
         var state = isFinished ? state : try finishing(channel, upon: state, log)
+        // What could not be finished has been told.
+        let isTold = try options.sealing.unfinished(at: storage.identity, upon: state.pointers)
+            .contains { $0.channel == channel }
         var tryCount = 0
         while true {
             if options.isInterrupted() { throw .publishingInterrupted }
@@ -263,7 +266,7 @@ package struct OriginPublisher: Sendable {
                 changed = try change(&state)
                 changed?.0.log = state.number + 1
                 if !isSealed, let pointer = changed?.0 {
-                    changed?.0 = try seal(pointer, upon: state, isRepeated: tryCount > 0)
+                    changed?.0 = try seal(pointer, upon: state, isTold: isTold || tryCount > 0)
                 }
             } catch {
                 state = try newer(than: state, log, refused: error)

@@ -264,9 +264,9 @@ extension Pull {
     }
 
     /// The local name of a release: its own, or a variant if the channel has put other content under that name here, as
-    /// anybody with former write access to the origin could have done.
+    /// anybody with former write access to the origin could have done, or if the app was shipped with other content.
     ///
-    /// A version from elsewhere keeps its name; registering the release then fails.
+    /// Another version from elsewhere keeps its name; registering the release then fails.
     private func name(
         for published: PublishedVersion, from channel: ChannelName
     ) throws(StoreError) -> VersionName {
@@ -281,8 +281,9 @@ extension Pull {
                 if other.recovery != .none { break }
                 if !other.isComplete, try !versions.isMaterialized(name) { break }
             }
-            // Without a readable manifest, the version's source is unknown.
-            if let manifest = try versions.readableManifest(of: other.name),
+            // Nobody can retire the shipped version. Without a readable manifest, the version's source is unknown.
+            if try versions.lifecycle().embedded != other.name,
+                let manifest = try versions.readableManifest(of: other.name),
                 !ReleaseTerms(of: manifest).isOf(channel.description)
             {
                 return published.name

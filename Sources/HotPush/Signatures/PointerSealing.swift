@@ -68,12 +68,12 @@ package struct PointerSealing: Sendable {
     /// The pointer as it is to be written: signed, if there are signers.
     /// - Parameters:
     ///   - pointers: what it is built upon.
-    ///   - isRepeated: whether this command has signed one before that was not written.
+    ///   - isTold: whether it is known why one that was signed is not there.
     ///   - notice: gets what is adopted.
     /// - Throws: `.untrusted` as ``check(_:upon:in:)``; `.badPointer` for one that cannot be signed; signer errors.
     func seal(
         _ pointer: ChannelPointer, upon pointers: [ChannelName: ChannelPointer],
-        in origin: any ObjectStorage, now: Int64, isRepeated: Bool = false,
+        in origin: any ObjectStorage, now: Int64, isTold: Bool = false,
         notice: (String) -> Void
     ) throws(StoreError) -> ChannelPointer {
         var sealed = pointer
@@ -105,7 +105,7 @@ package struct PointerSealing: Sendable {
         }
         (sealed.origin, sealed.trustVersion) = (base.origin, base.trustVersion)
         let used = try raise(&sealed, in: base.origin)
-        if !isRepeated, let before, before.origin == base.origin, used > before.sequence {
+        if !isTold, let before, before.origin == base.origin, used > before.sequence {
             notice(
                 "sequence \(used) of channel \(before.channel) was signed and is not in \(origin.identity), which offers "
                     + "\(before.sequence): an older state of the origin was put back, or the command that signed it was cut "

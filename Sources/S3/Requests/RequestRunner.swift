@@ -282,8 +282,7 @@ final class RequestRunner: Sendable {
         }
         guard isNews else { return }
         options.note(
-            "the clock here is \(abs(offset)) s \(offset > 0 ? "behind" : "before") that of "
-                + "\(endpoint); requests are signed by the server's")
+            Refusal.clock(offset, endpoint) + "; requests are signed by the server's")
     }
 
     // MARK: ends

@@ -65,6 +65,8 @@ struct Refusal {
     let status: Int
     let error: ErrorAnswer
     let date: Int64?
+    /// How far the server's clock is ahead of the time in the signature, if too far to be accepted.
+    private let skew: Int64?
     /// The time in the signature is too far from it.
     let isClock: Bool
     let region: String?
@@ -79,14 +81,18 @@ struct Refusal {
         self.error = error
         let date = AnswerTime.field(head["date"])
         self.date = date
-        let isFar = date.map { abs($0 - signedAt) > Self.skewMin } ?? false
+        skew = date.map { $0 - signedAt }.flatMap { abs($0) > Self.skewMin ? $0 : nil }
         isClock =
             error.code == "RequestTimeTooSkewed"
-            || head.status == 403 && error.code.isEmpty && isFar
+            || head.status == 403 && error.code.isEmpty && skew != nil
         let hasMoved = [301, 307, 400].contains(head.status)
         region = hasMoved ? head["x-amz-bucket-region"] ?? error.region : nil
         let isRedirect = [301, 302, 303, 307, 308].contains(head.status)
         elsewhere = isRedirect ? error.endpoint ?? head["location"] ?? "" : nil
+    }
+
+    static func clock(_ skew: Int64, _ endpoint: BucketEndpoint) -> String {
+        "the clock here is \(abs(skew)) s \(skew > 0 ? "behind" : "before") that of \(endpoint)"
     }
 
     /// The keys have expired early.
@@ -124,8 +130,9 @@ struct Refusal {
         case _ where isClock:
             return StoreError(
                 .accessDenied,
-                "\(endpoint) refuses \(call.deed) for its time (\(said)); set the clock of this machine, "
-                    + "or the server's is wrong")
+                "\(endpoint) refuses \(call.deed) for its time (\(said)): "
+                    + (skew.map { "\(Self.clock($0, endpoint)); " } ?? "")
+                    + "set the clock that is wrong, and repeat the command")
         case _ where elsewhere != nil:
             return StoreError(.bucketAnswer, redirection(call, endpoint, keys, said))
         case (401, _), (403, _):

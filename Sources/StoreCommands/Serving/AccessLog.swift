@@ -10,20 +10,29 @@ import Synchronization
 /// next line goes to the file that is at the path then (``HangUp``). Serving threads never wait for it
 /// (``LineQueue``). Thread-safe.
 package final class AccessLog: Sendable {
-    private let file: Descriptor
+    private let file: Descriptor?
     private let lines: LineQueue
 
     package init(_ path: String, _ notices: ServerNotices) throws(StoreError) {
-        try refuseOwnPlace(path)
+        // What is open may be a socket, such as systemd's journal: that cannot be opened again (ENXIO).
+        let isStandardOutput = path == "/dev/stdout"
+        if !isStandardOutput { try refuseOwnPlace(path) }
         let open = { @Sendable () throws(StoreError) -> Descriptor in
             try openToAppend(path, asking: fileSystem(forWritingIn:_:))
         }
-        file = try open()
-        let (turns, number) = (Turns(), file.raw)
+        var raw: Int32 = 1
+        if isStandardOutput {
+            file = nil
+        } else {
+            let opened = try open()
+            raw = opened.raw
+            file = consume opened
+        }
+        let (turns, number) = (Turns(), raw)
         lines = LineQueue(
-            descriptor: file.raw,
+            descriptor: number,
             onTurn: {
-                guard turns.isNew() else { return }
+                guard !isStandardOutput, turns.isNew() else { return }
                 do throws(StoreError) {
                     let next = try open()
                     try POSIXFileSystem().redirect(number, to: next.raw)
@@ -126,7 +135,7 @@ extension Invocation {
         _ notices: ServerNotices
     ) throws -> (file: AccessLog?, append: (@Sendable (RequestLine) -> Void)?) {
         guard let path = try value("access-log") else { return (nil, nil) }
-        if path == "-" { return (nil, { notices.append($0) }) }
+        if ["-", "/dev/stderr"].contains(path) { return (nil, { notices.append($0) }) }
         let file = try AccessLog(path, notices)
         return (file, { file.append($0) })
     }

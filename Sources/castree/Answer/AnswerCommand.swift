@@ -32,7 +32,7 @@ extension Invocation {
                 diagnostics.warn(code: "notice", $0)
             }
         }
-        let responder = OriginResponder(answers: served.answers, isMirror: served.mirror != nil)
+        let responder = OriginResponder(answers: served.answers)
         let response = try responder.suppliedResponse(
             to: head, body, from: served.mirror, isWhole: isGiven("output"))
         let printed = PrintedAnswer(response, responder.origin)

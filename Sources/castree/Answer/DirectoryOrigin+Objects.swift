@@ -5,12 +5,11 @@ import ServeFromCAS
 /// The files that are named by the SHA-256 of their bytes, wherever they are in the origin.
 extension DirectoryOrigin: ObjectFiles {
     package func open(_ address: ObjectID) throws(StoreError) -> ObjectReader? {
-        // Nearly everything is an object or a deflated copy; equal addresses are equal bytes, so any place will do.
-        for kind in [OriginKey.Kind.object, .twin, .pack, .manifest, .delivery, .places] {
-            let path = OriginKey(kind, address).path
-            if let file = try open(address, at: path) { return file }
+        // Nearly everything is an object or a deflated copy.
+        let kinds = [OriginKey.Kind.object, .twin, .pack, .manifest, .delivery, .places]
+        return try first(of: kinds.map { OriginKey($0, address) }) { (key) throws(StoreError) in
+            try open(address, at: key.path)
         }
-        return nil
     }
 
     package func missing(_ object: ObjectID) -> StoreError {

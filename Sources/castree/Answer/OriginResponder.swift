@@ -9,8 +9,6 @@ import WebServer
 /// `Host` is never used: every URL in an answer begins with the operator's base URL.
 struct OriginResponder: Sendable {
     let answers: OriginAnswers
-    /// Whether the origin is the mirror of a bucket's: its files are not in generations (`epoch`).
-    var isMirror = false
 
     /// The largest body of a request, in bytes; above it 413.
     static let bodyByteCountMax = 64 << 10
@@ -19,7 +17,7 @@ struct OriginResponder: Sendable {
     var origin: DirectoryOrigin { answers.reader.origin }
 
     func moved(to origin: DirectoryOrigin) -> OriginResponder {
-        OriginResponder(answers: answers.moved(to: origin), isMirror: isMirror)
+        OriginResponder(answers: answers.moved(to: origin))
     }
 
     /// The answer to a request.
@@ -132,10 +130,7 @@ struct OriginResponder: Sendable {
     ) throws(StoreError) -> PlannedResponse? {
         guard let file = servedFile(head) else { return nil }
         let placed = PlacedFile(file)
-        guard isMirror || file.epoch == 0,
-            let status = try origin.status(
-                of: isMirror ? placed?.name.path ?? file.path : file.path)
-        else {
+        guard let status = try status(of: file, placed?.key) else {
             if let channel = file.channel, let why = answers.reader.whyUnseen(channel) { throw why }
             return PlannedResponse(PlainAnswer.notFound(head.method))
         }
@@ -156,6 +151,15 @@ struct OriginResponder: Sendable {
             file.path, limit: OriginLayout.manifestByteCountMax, mayRead: mayRead)
         guard let bytes else { return PlannedResponse(PlainAnswer.notFound(head.method)) }
         return try Self.small(bytes, head, fields)
+    }
+
+    private func status(
+        of file: ServedFile, _ key: OriginKey?
+    ) throws(StoreError) -> FileStatus? {
+        guard let key else { return try origin.status(of: file.path) }
+        return try origin.first(of: [key]) { (key) throws(StoreError) in
+            try origin.status(of: key.path)
+        }
     }
 
     /// A file in memory, with a tag of its bytes, so that an unchanged file costs a 304.

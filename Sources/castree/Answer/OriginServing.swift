@@ -27,7 +27,7 @@ extension Invocation {
         defer { log.file?.end() }
 
         let standing = try StandingOrigin(
-            OriginResponder(answers: served.answers, isMirror: served.mirror != nil),
+            OriginResponder(answers: served.answers), isMirror: served.mirror != nil,
             notice: { notices.tell($0) })
         let contents = ContentCache(standing)
         var options = HTTPServer.Options()

@@ -21,10 +21,10 @@ final class StandingOrigin: ObjectFiles {
 
     /// - Parameter notice: receives reports that the origin is gone, is back, or is another one.
     init(
-        _ responder: OriginResponder, notice: @escaping @Sendable (String) -> Void
+        _ responder: OriginResponder, isMirror: Bool, notice: @escaping @Sendable (String) -> Void
     ) throws(StoreError) {
         path = responder.origin.path
-        isMirror = responder.isMirror
+        self.isMirror = isMirror
         self.notice = notice
         // If it is replaced between opening and this look, the next look finds a change and opens it once more.
         let root = try Self.root(path, fileSystem)

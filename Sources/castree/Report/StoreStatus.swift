@@ -280,7 +280,7 @@ struct StoreStatus {
                 : "updates from \(asked.origin) fail"
             note(
                 obstacle.failure.code,
-                "\(subject) since \(timestamp(since)), and retrying does not help: \(obstacle.reason)"
+                "\(subject) since \(timestamp(since)), and retrying alone does not help: \(obstacle.reason)"
             )
             return
         }

@@ -47,6 +47,42 @@ import BucketTestSupport
         }
     }
 
+    @Test func `a directory with the files of a bucket, in several epochs, answers as its mirror`()
+        throws
+    {
+        try place.publish("1", ["a": "one", "b": "same"])
+        try place.publish("2", ["a": "two", "b": "same"], epoch: 2)
+        try place.publish("3", ["a": "three", "b": "same"], epoch: 10)
+        let copy = try ServedPlace()
+        for (key, file) in place.store.files { try copy.write(key, file.bytes) }
+        // What is not castree's is passed over.
+        try copy.write("e/11", [1])
+        let origin = try copy.origin()
+        let answers = OriginAnswers(OriginReader(origin), feeds: [ModelFeed.self])
+        let (_, mirrored) = try place.mirror(place.bucket())
+        let archive = try BucketPlace.archive(answers)
+        try expect(archive.tag, equals: BucketPlace.archive(mirrored).tag)
+        try expect(answers.text(ModelFeed.check), equals: mirrored.text(ModelFeed.check))
+        for text in ["one", "two", "three", "same"] {
+            let key = OriginKey(.object, try address(of: Array(text.utf8)))
+            let bytes = try origin.first(of: [key]) { (key) throws(StoreError) in
+                try origin.file(key.path, limit: 9)?.bytes
+            }
+            expect(bytes, equals: Array(text.utf8))
+        }
+    }
+
+    @Test func `a file or a link that has the name of the epochs is passed over`() throws {
+        let copy = try ServedPlace()
+        let manifest = try address(of: [1])
+        try copy.write("e", [1])
+        try expect(copy.origin().manifestBytes(manifest) == nil)
+        try copy.remove("e")
+        try FileManager.default.createSymbolicLink(
+            atPath: copy.directory.appending("e"), withDestinationPath: "channels")
+        try expect(copy.origin().manifestBytes(manifest) == nil)
+    }
+
     @Test func `what is larger than the cache, and of no size that is said, is not fetched`() throws
     {
         try place.publish("1", ["a": "one"])

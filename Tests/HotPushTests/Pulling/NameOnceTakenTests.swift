@@ -106,6 +106,22 @@ struct NameOnceTakenTests {
         }
     }
 
+    @Test func `leads back to what the channel has, if the app was shipped with other content`()
+        throws
+    {
+        let fixture = try PullingFixture(offering: "1")
+        try fixture.device.versions.adopt(AdoptingTests.ship("1", in: fixture.device, Self.evil))
+        try fixture.publish("2")
+        try expect(fixture.run { $0.destination = .current }.version, equals: "2")
+        _ = try fixture.place.publisher().withdraw(VersionName("2"))
+        try fixture.serve()
+        try expect(fixture.run().version, equals: "1+pulled.1")
+        let versions = try fixture.device.reopened()
+        try expect(versions.boot().version, equals: "1+pulled.1")
+        try expect(versions.lifecycle().embedded, equals: "1")
+        try expect(fixture.run().isUnchanged)
+    }
+
     @Test func `stays taken by what came from elsewhere`() throws {
         for isAdded in [true, false] {
             let fixture = try PullingFixture()

@@ -70,6 +70,8 @@ import BucketTestSupport
             expect(offered.contains("r3"), equals: isFinished, "\(what)")
             let isSaid = notices.all.contains { $0.contains("publish it again") }
             expect(isSaid, equals: !isFinished, "\(what): \(notices.all)")
+            let isOnce = notices.all.filter { $0.contains("was signed and is not in") }.count == 1
+            expect(isOnce, "\(what): \(notices.all)")
             if next == .withdraw { expect(!offered.contains("r2"), "\(what)") }
             // Devices may have seen it.
             if next != .prune { try expect(people.pointer().sequence > signed.sequence, "\(what)") }

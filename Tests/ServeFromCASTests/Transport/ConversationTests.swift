@@ -130,4 +130,17 @@ struct ConversationTests {
         expect(records.allSatisfy { $0.byteCount > 0 })
         expect(records[1].byteCount > 1 << 20)
     }
+
+    @Test func `writes what was sent of an answer that its client broke off`() throws {
+        let server = try TestServer()
+        let client = try server.client()
+        client.send(get("/huge"))
+        let got = client.receive().count
+        client.close()
+        let end = ContinuousClock.now + .seconds(120)
+        while server.logSink.all.isEmpty { try require(ContinuousClock.now < end, "never came") }
+        let record = try require(server.logSink.all.first)
+        expect(record.status, equals: 200)
+        expect(Int64(got)..<8 << 20 ~= record.byteCount, "\(record.byteCount), read \(got)")
+    }
 }

@@ -86,7 +86,6 @@ package final class ExchangeStream {
         var response = response
         if responseFraming == .chunked { response.add("Transfer-Encoding", "chunked") }
         connection.writeHead(response, hasDate: hasDate)
-        connection.log?.status = response.status
     }
 
     package func put(_ bytes: Span<UInt8>) {
@@ -151,7 +150,7 @@ package final class ExchangeStream {
     package func finish() {
         guard !isOver, hasHead else { return }
         if responseFraming == .chunked { connection.append(ChunkedEncoder.end) }
-        if let status = connection.log?.status { connection.finishRecord(status) }
+        connection.finishRecord()
         over()
         // A body that is still coming cannot be separated from the next request.
         if hasBody { connection.keepsAlive = false }

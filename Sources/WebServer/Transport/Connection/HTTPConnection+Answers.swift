@@ -44,7 +44,7 @@ extension HTTPConnection {
                 writeHead(response.head)
                 for ready in all { write(ready) }
             }
-            finishRecord(response.head.status)
+            finishRecord()
         } catch {
             loop.reportDamage(error)
             refuse(
@@ -82,6 +82,7 @@ extension HTTPConnection {
     }
 
     func writeHead(_ head: ResponseHead, hasDate: Bool = false) {
+        log?.status = head.status
         append(head.written)
         if !head.object.isEmpty { append(head.object) }
         if !hasDate { append(loop.dateField) }
@@ -108,7 +109,7 @@ extension HTTPConnection {
         if isOfPage { head.add(PlainAnswer.askingAgain.name, PlainAnswer.askingAgain.value) }
         writeHead(head)
         if !isHead { append(text) }
-        finishRecord(failure.status)
+        finishRecord()
         finishAfterOutput()
     }
 
@@ -159,7 +160,9 @@ extension HTTPConnection {
         let client: SocketAddress?
         var began = SystemClock.nanoseconds
         var byteCount: Int64 = 0
-        /// For an answer that comes piece by piece, after its head was sent.
+        /// What the stream had sent before it.
+        var sentBefore: Int64 = 0
+        /// That of an answer whose head was written, while its pieces come or wait for the client.
         var status: Int?
 
         init(from client: SocketAddress?) {
@@ -168,8 +171,9 @@ extension HTTPConnection {
             self.client = client
         }
 
-        init(_ head: RequestHead, from client: SocketAddress?) {
+        init(_ head: RequestHead, from client: SocketAddress?, after sentBefore: Int64) {
             self.client = client
+            self.sentBefore = sentBefore
             target = head.text(head.target)
             let end = head.bytes.firstIndex(of: 32) ?? 0
             method = head.text(0..<end)
@@ -177,17 +181,27 @@ extension HTTPConnection {
     }
 
     /// Finishes the record of a client that is gone: it gets no more than was sent until now.
-    func finishRecordOfGone() { finishRecord(log?.status ?? Self.clientGoneStatus) }
+    func finishRecordOfGone() {
+        guard let record = log else { return }
+        log?.byteCount = min(record.byteCount, stream.sentByteCount - record.sentBefore)
+        report()
+    }
 
     /// The log's status for a client that left before it had an answer; no client ever gets it.
     private static let clientGoneStatus = 499
 
-    func finishRecord(_ status: Int) {
+    /// Finishes the record of a whole answer, later if some of it still waits for the client.
+    func finishRecord() {
+        if !stream.hasQueued { report() }
+    }
+
+    func report() {
         guard let report = context.log, let record = log else { return }
         log = nil
         report(
             AccessRecord(
-                method: record.method, target: record.target, status: status,
+                method: record.method, target: record.target,
+                status: record.status ?? Self.clientGoneStatus,
                 byteCount: record.byteCount,
                 nanoseconds: SystemClock.nanoseconds - record.began,
                 client: record.client?.hostText ?? "-"))

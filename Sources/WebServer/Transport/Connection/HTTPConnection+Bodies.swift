@@ -27,7 +27,8 @@ extension HTTPConnection {
             append(response.bytes)
             append(loop.dateField)
             append(Self.connectionUpgrade)
-            finishRecord(response.status)
+            log?.status = response.status
+            report()
             // Comes before the new handler is made, which may set its own deadline.
             stream.setDeadline(nil)
             handOver(make(stream))

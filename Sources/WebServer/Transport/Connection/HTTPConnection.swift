@@ -137,6 +137,7 @@ final class HTTPConnection: StreamHandler {
             stream.setDeadline(nil)
             exchange.drained()
         } else {
+            if log?.status != nil { report() }
             processInput()
         }
         flush()
@@ -241,7 +242,9 @@ final class HTTPConnection: StreamHandler {
             requestNumber &+= 1
             isHTTP10 = head.minorVersion == 0
             keepsAlive = head.isKeepAlive && !loop.isStopping
-            if context.log != nil { log = PendingRecord(head, from: client(of: head)) }
+            if context.log != nil {
+                log = PendingRecord(head, from: client(of: head), after: stream.sentByteCount)
+            }
             perform(context.handler.answer(head, exchange), head, framing)
             return consumed
         }

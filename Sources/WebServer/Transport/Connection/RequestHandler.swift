@@ -88,9 +88,9 @@ public struct AccessRecord: Sendable {
     public var target: String
     /// The status code; 499 if the connection ended before there was an answer.
     public var status: Int
-    /// Bytes of the response with its head; of a large body, those queued.
+    /// Bytes of the response with its head; if it broke off, those sent until then.
     ///
-    /// If the answer broke off, those sent until then; for an upgraded connection (101), only the head.
+    /// For an upgraded connection (101), only the head.
     public var byteCount: Int64
     /// From the end of the head until the answer's last byte was handed over.
     public var nanoseconds: Int64
