@@ -83,7 +83,7 @@ package struct OriginUsage: Sendable {
     package init(
         of storage: any ObjectStorage, listed: (Int) -> Void = { _ in }
     ) throws(StoreError) {
-        let log = OriginLog(storage)
+        let log = OriginLog(storage, passesGaps: true)
         let named = try LogCopy.pointer(.stable).read(from: storage).pointer?.log
         var found = try log.newestState(from: named ?? 0)
         if found == nil, named == nil, storage.isOnDisk {

@@ -346,11 +346,14 @@ package struct OriginCopy: Sendable {
 
 extension OriginPublisher {
     /// Writes the copies of the log that devices and other systems' clients see.
+    /// - Parameter channels: whose; `nil` for all.
     /// - Returns: the channels whose copy could not be written.
     @discardableResult
-    func writeCopies(of state: OriginState, _ log: OriginLog) -> [ChannelName] {
+    func writeCopies(
+        of state: OriginState, _ log: OriginLog, _ channels: [ChannelName]? = nil
+    ) -> [ChannelName] {
         var behind: [ChannelName] = []
-        for channel in state.pointers.keys.sorted() {
+        for channel in channels ?? state.pointers.keys.sorted() {
             do throws(StoreError) {
                 try CopyWriting(log, pause).write(channel, of: state)
             } catch {

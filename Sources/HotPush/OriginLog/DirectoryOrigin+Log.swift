@@ -36,8 +36,8 @@ extension DirectoryOrigin {
         do throws(StoreError) {
             let log = OriginLog(
                 try DirectoryStorage(path, scratch: OriginLayout.work, fileSystem: fileSystem))
-            return try log.newestEntry(from: 0).map { (end, entry) throws(StoreError) in
-                try read(log, end, entry)
+            return try log.newestEntry(from: 0).map { (end, newest) throws(StoreError) in
+                try read(log, end, newest.entry)
             }
         } catch {
             // castree fsck reports a damaged log; servers need not have the right to read it.

@@ -11,19 +11,25 @@ struct EntryChain {
     /// The entry at ``number``, whether or not it counts; `nil` if it cannot be read.
     private var newest: EntryOutline?
     private(set) var signed: Set<ChannelName>
+    /// The entries with the pointers of channels to which somebody else has given others since.
+    private(set) var overruled: [ChannelName: Int64]
 
-    init(_ entry: EntryOutline, _ number: Int64, signed: Set<ChannelName> = []) {
+    init(
+        _ entry: EntryOutline, _ number: Int64, signed: Set<ChannelName> = [],
+        overruled: [ChannelName: Int64] = [:]
+    ) {
         (self.number, last, newest) = (number, entry, entry)
         self.signed = signed
+        self.overruled = overruled
         note(entry)
     }
 
     /// - Parameters:
     ///   - entry: `nil` if it cannot be read.
-    ///   - isVouched: whether its pointers prove that an authorized publisher wrote it.
+    ///   - authorship: what is known of its author; `nil` if nobody can tell, so that what it says counts.
     /// - Returns: whether it counts, and which rules it breaks.
     mutating func add(
-        _ entry: EntryOutline?, isVouched: Bool = false
+        _ entry: EntryOutline?, by authorship: EntryAuthorship? = nil
     ) -> (counts: Bool, breaches: [String]) {
         let before = newest
         number += 1
@@ -33,28 +39,50 @@ struct EntryChain {
         // Whoever has signed it.
         guard !entry.isAhead else { return (false, breaches) }
         // The signer has seen what this entry follows: perhaps one valid for an older castree, or unreadable by now.
-        if !breaches.isEmpty, isVouched || entry.isSigned,
+        if !breaches.isEmpty, authorship?.isTrusted ?? entry.isSigned,
             before.map({ entry.breaches(number, after: $0).isEmpty }) ?? true
         {
             breaches = entry.breaches(number, after: nil)
         }
         guard breaches.isEmpty || signed.isEmpty else { return (false, breaches) }
+        for channel in entry.signing.keys {
+            let isTaken = authorship?.taken.contains(channel) ?? false
+            overruled[channel] = isTaken ? place(of: channel) : nil
+        }
         last = entry
-        note(entry)
+        note(entry, isBelieved: authorship?.isTrusted ?? true)
         return (true, breaches)
     }
 
-    private mutating func note(_ entry: EntryOutline) {
+    /// The entry with a channel's pointer, after the last one that counts.
+    func place(of channel: ChannelName) -> Int64? {
+        overruled[channel] ?? last.places[channel]
+    }
+
+    /// Passes over a number that nothing has.
+    mutating func skip() { number += 1 }
+
+    /// - Parameter isBelieved: whether it may end that a channel is signed.
+    private mutating func note(_ entry: EntryOutline, isBelieved: Bool = true) {
         for (channel, isSigned) in entry.signing {
-            if isSigned { signed.insert(channel) } else { signed.remove(channel) }
+            if isSigned { signed.insert(channel) } else if isBelieved { signed.remove(channel) }
         }
     }
+}
+
+/// What a publisher's keys tell of the author of an entry.
+struct EntryAuthorship: Sendable, Hashable {
+    /// Whether they have signed a pointer for this very entry.
+    var isTrusted = false
+    /// The channels to which somebody else gives another pointer than the keys have signed: theirs stands.
+    var taken: Set<ChannelName> = []
 }
 
 /// An entry of the log without its pointers, for checking that it follows from the one before.
 struct EntryOutline: Sendable {
     private let entry: LogEntry
     var author: String { entry.author }
+    var places: [ChannelName: Int64] { entry.channels }
     /// Channels whose pointer names another entry as its own.
     private let misplaced: [ChannelName]
     private let epochMax: Int64

@@ -41,7 +41,8 @@ struct LiveReleases {
     init(_ state: OriginState) {
         first = state.number
         chain = EntryChain(
-            EntryOutline(state.entry, state.number), state.number, signed: state.signed)
+            EntryOutline(state.entry, state.number), state.number, signed: state.signed,
+            overruled: state.overruled)
         offered = state.pointers.mapValues(\.liveReleases)
         prunes = Prune.of(state.entry, state.number)
     }
@@ -54,14 +55,27 @@ struct LiveReleases {
 
     /// Whether unreadable entries are passed over.
     var passesOver: Bool { !chain.signed.isEmpty }
+    /// A number without an entry, after which no trusted one has followed from what was before.
+    private(set) var gap: Int64?
+
+    func place(of channel: ChannelName) -> Int64? { chain.place(of: channel) }
 
     mutating func pass() { _ = chain.add(nil) }
 
-    /// - Parameter isVouched: whether its pointers prove that an authorized publisher wrote it.
-    mutating func add(_ entry: LogEntry, isVouched: Bool = false) {
+    mutating func skip() {
+        chain.skip()
+        gap = gap ?? number
+    }
+
+    /// - Parameter authorship: as for ``EntryChain/add(_:by:)``.
+    /// - Returns: whether it counts.
+    @discardableResult
+    mutating func add(_ entry: LogEntry, by authorship: EntryAuthorship? = nil) -> Bool {
         let last = number
-        guard chain.add(EntryOutline(entry, last + 1), isVouched: isVouched).counts else { return }
-        for (channel, pointer) in entry.pointers {
+        let outline = EntryOutline(entry, last + 1)
+        guard chain.add(outline, by: authorship).counts else { return false }
+        if authorship?.isTrusted ?? outline.isSigned { gap = nil }
+        for (channel, pointer) in entry.pointers where chain.overruled[channel] == nil {
             end(channel, last)
             offered[channel] = pointer.liveReleases
         }
@@ -72,6 +86,7 @@ struct LiveReleases {
             }
         }
         prunes += Prune.of(entry, number)
+        return true
     }
 
     private mutating func end(_ channel: ChannelName, _ number: Int64) {

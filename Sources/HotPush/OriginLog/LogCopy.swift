@@ -121,6 +121,7 @@ enum LogCopy: Hashable {
                 try Self.checkSigned(seen, channel, by: state, log)
                 return false
             }
+            if try log.isTaken(pointer, by: there) { return false }
             return try newer(theirs, in: log).pointers[channel] == there
         }
         guard let mine = place(in: state.entry) else { return true }

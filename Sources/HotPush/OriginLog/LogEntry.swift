@@ -12,6 +12,10 @@ struct LogEntry: Sendable, Hashable {
     /// The format of all other origins.
     static let plainFormatVersion: Int64 = 1
     static let byteCountMax = 1 << 20
+    /// Bounds what every later entry repeats: beside it a pointer of any size and some rows have room.
+    ///
+    /// More than the names of 1,000 channels, and the places of their histories for all known systems, ever take.
+    static let repeatedByteCountMax = 640 << 10
     static let channelCountMax = ChannelList.countMax
 
     /// What the commit did, for people; an unknown kind counts as `publish`.
@@ -83,8 +87,6 @@ extension LogEntry {
         let format = clients.isEmpty ? Self.plainFormatVersion : Self.formatVersion
         let members: [JSONValue.Member] = .present([
             "at": .integer(createdAt), "by": .string(author), "castreeLog": .integer(format),
-            "channels": .object(
-                channels.map { .init(key: $0.key.description, value: .integer($0.value)) }),
             "epoch": .integer(epoch), "kept": .integer(keptFrom), "kind": .string(kind.name),
             "pointers": .object(
                 pointers.map { .init(key: $0.key.description, value: $0.value.document) }),
@@ -93,7 +95,23 @@ extension LogEntry {
                 .members(["pointerCondition": .string($0.rawValue)])
             },
         ])
-        return JSONValue.object(members + clientMembers + foreign).fileBytes
+        return JSONValue.object(members + addedMembers + repeatedMembers).fileBytes
+    }
+
+    /// How many bytes of rows for each system have room beside a pointer of any size.
+    var rowsByteCountMax: Int {
+        let repeated = JSONValue.object(repeatedMembers).fileBytes.count
+        let room = Self.byteCountMax - ChannelPointer.byteCountMax - (16 << 10) - repeated
+        return max(room, 0) / max(clients.count, 1)
+    }
+
+    /// The members that each later entry repeats, with its own numbers.
+    private var repeatedMembers: [JSONValue.Member] {
+        .present([
+            "channels": .object(
+                channels.map { .init(key: $0.key.description, value: .integer($0.value)) }),
+            "clients": .named(clients, \.document),
+        ]) + foreign
     }
 
     /// - Parameter number: its number; it refers to no later one.
@@ -135,6 +153,12 @@ extension LogEntry {
         entry.pointerCondition = try condition(&fields)
         try entry.readClients(&fields, number)
         entry.foreign = fields.rest
+        if bytes.count > repeatedByteCountMax {
+            let byteCount = JSONValue.object(entry.repeatedMembers).fileBytes.count
+            guard byteCount <= repeatedByteCountMax else {
+                throw .broken("each later entry would repeat \(byteCount) bytes of it")
+            }
+        }
         for (channel, place) in entry.channels
         where (place == number) != (entry.pointers[channel] != nil) {
             throw .broken("it places the pointer of channel \(channel) in entry \(place)")
@@ -200,10 +224,9 @@ extension LogEntry {
 // An entry's part about other systems' clients ↔ JSON.
 
 extension LogEntry {
-    var clientMembers: [JSONValue.Member] {
+    private var addedMembers: [JSONValue.Member] {
         let names = Dictionary(grouping: rows, by: \.key.system)
         return .present([
-            "clients": .named(clients, \.document),
             "configurations": .named(configurations) { $0 },
             "rows": .named(names) { rows in
                 .object(

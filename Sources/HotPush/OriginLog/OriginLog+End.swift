@@ -56,25 +56,25 @@ extension OriginLog {
 
     /// `nil` if there is no log.
     func state(from hint: Int64) throws(StoreError) -> OriginState? {
-        try lastEntry(from: hint).map { (end, entry) throws(StoreError) in try noted(end, entry) }
+        try lastEntry(from: hint).map { (end, last) throws(StoreError) in try noted(end, last) }
     }
 
     /// The entry that counts at the end of the log, up to the first gap; `nil` if there is no log.
-    func lastEntry(from hint: Int64) throws(StoreError) -> (end: Int64, entry: LogEntry)? {
-        try end(from: hint).map { (end) throws(StoreError) in (end, try standing(at: end).entry) }
+    func lastEntry(from hint: Int64) throws(StoreError) -> (end: Int64, standing: Standing)? {
+        try end(from: hint).map { (end) throws(StoreError) in (end, try standing(at: end)) }
     }
 
     /// The state after the newest entry, even beyond a gap; `nil` if there is no log.
     func newestState(from hint: Int64) throws(StoreError) -> OriginState? {
-        try newestEntry(from: hint).map { (end, entry) throws(StoreError) in
-            try noted(end, entry)
+        try newestEntry(from: hint).map { (end, newest) throws(StoreError) in
+            try noted(end, newest)
         }
     }
 
     /// The newest entry that counts, even beyond a gap, and the last number that is taken; `nil` if there is no log.
     ///
     /// A new entry in place of a lost one would precede entries that do not follow from it.
-    func newestEntry(from hint: Int64) throws(StoreError) -> (end: Int64, entry: LogEntry)? {
+    func newestEntry(from hint: Int64) throws(StoreError) -> (end: Int64, standing: Standing)? {
         var newest = try lastEntry(from: hint)
         while let known = newest, let later = try later(than: known.end),
             let newer = try lastEntry(from: later), newer.end > known.end

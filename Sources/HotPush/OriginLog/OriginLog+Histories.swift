@@ -39,17 +39,28 @@ extension OriginLog {
         return history
     }
 
+    private static let unprovedCountMax = 16
+
     /// The newest sound history before an entry's that can be rebuilt; `nil` for none.
+    ///
+    /// Each one is read from its beginning. So of many, which may be a stranger's, only the newest are looked at, and
+    /// those of entries that a trusted key has signed.
     func soundHistory(
         _ name: HistoryName, before entry: LogEntry, near copy: HistoryFile?,
         where isSound: (HistoryFile) -> Bool = { _ in true }
     ) throws(StoreError) -> HistoryFile? {
         var place = entry.clients[name.system]?.histories[name.channel] ?? 0
+        var unprovedCount = 0
         while place > 0 {
             do throws(StoreError) {
                 place = try rows(of: name, in: place).before
                 guard place > 0 else { break }
-                let past = try history(name, in: pastEntry(place), near: copy)
+                let entry = try pastEntry(place)
+                if try !isVouched(entry, place) {
+                    unprovedCount += 1
+                    guard unprovedCount <= Self.unprovedCountMax else { continue }
+                }
+                let past = try history(name, in: entry, near: copy)
                 if let past, isSound(past) { return past }
             } catch {
                 guard Self.saysEntryIsBad(error) else { throw error }
@@ -77,7 +88,12 @@ extension OriginLog {
             }
             place = try rows(of: name, in: place).before
         }
-        return nil
+        // Keys that were changed have signed no rows yet, but a pointer beside the history of that time.
+        guard let signed = entry.channels[name.channel],
+            case let past = try pastEntry(signed), try isVouched(past, signed),
+            past.clients[name.system]?.histories[name.channel] != newest
+        else { return nil }
+        return try history(name, in: past)
     }
 
     private static func kept(_ offers: [JSONValue], besides dropped: Set<Int64>) -> [JSONValue] {

@@ -4,30 +4,48 @@ import StrictJSON
 
 // A stranger's entries in a signed origin: they cannot be removed, and must not prevent publishing.
 extension OriginLog {
-    private static let lookedAtCountMax = 1_000
     private static let strangerCountMax = 1 << 16
 
     /// The entry that counts at a number: the one there, or the last before it that no stranger has written.
     /// - Throws: `.damagedOrigin`, `.unsupportedFormat` if the entry cannot be read and nothing is signed.
-    func standing(at number: Int64) throws(StoreError) -> (place: Int64, entry: LogEntry) {
+    func standing(at number: Int64) throws(StoreError) -> Standing {
         let newest = try reading(number)
         if case .entry(let entry) = newest, try !isDoubtful(entry, number) {
-            return (number, entry)
+            return Standing(place: number, entry: entry)
         }
         if let base = try base(before: number), newest != nil {
             let signed = try state(at: base.place, base.entry).signed
-            if !signed.isEmpty || newest?.entry?.isAhead(number) == true {
-                return try standing(at: number, upon: base, signed)
+            let isAhead = newest?.entry?.isAhead(number) == true
+            if !signed.isEmpty || isAhead || vouches != nil,
+                let standing = try standing(at: number, upon: base, signed, isAhead: isAhead)
+            {
+                return standing
             }
         }
         // Without signatures, anybody who may write may publish, and no publication may be lost.
-        return (number, try pastEntry(number))
+        return Standing(place: number, entry: try pastEntry(number))
+    }
+
+    /// An entry that counts.
+    struct Standing {
+        var place: Int64
+        var entry: LogEntry
+        /// As ``EntryChain/overruled``.
+        var overruled: [ChannelName: Int64] = [:]
+    }
+
+    /// The entries after a base that were judged already, of which there may be many.
+    struct Judged {
+        var base: Int64
+        var chain: EntryChain
+        var standing: Standing
+        var newer: StoreError?
     }
 
     func countedEntry(_ number: Int64) throws(StoreError) -> LogEntry? {
         guard try reading(number) != nil else { return nil }
-        let (place, entry) = try standing(at: number)
-        return place == number ? entry : nil
+        let standing = try standing(at: number)
+        return standing.place == number ? standing.entry : nil
     }
 
     /// The error for a copy that names a missing entry.
@@ -45,28 +63,72 @@ extension OriginLog {
     }
 
     func add(_ number: Int64, to live: inout LiveReleases) throws(StoreError) {
-        guard case .refused(let error) = try reading(number), live.passesOver else {
-            let entry = try pastEntry(number)
-            return live.add(entry, isVouched: try isVouched(entry, number))
+        switch try reading(number) {
+        case .entry(let entry):
+            let authorship = try authorship(of: entry, number, upon: live.place)
+            let isTrusted = authorship?.isTrusted ?? EntryOutline(entry, number).isSigned
+            // It follows from what had the number without an entry, which is lost.
+            if !live.add(entry, by: authorship), isTrusted, let gap = live.gap {
+                _ = try pastEntry(gap)
+            }
+        case .refused(let error) where live.passesOver:
+            // The following entries count: nobody builds them upon an entry of a newer castree.
+            if vouches != nil { try checkIsStrangers(number, error) }
+            live.pass()
+        case nil where live.passesOver && passesGaps: live.skip()
+        default: _ = try pastEntry(number)
         }
-        // The following entries count: nobody builds them upon an entry of a newer castree.
-        if vouches != nil { try checkIsStrangers(number, error) }
-        live.pass()
+    }
+
+    /// - Returns: `nil` without keys that can tell.
+    private func authorship(
+        of entry: LogEntry, _ number: Int64, upon place: (ChannelName) -> Int64?
+    ) throws(StoreError) -> EntryAuthorship? {
+        guard vouches != nil else { return nil }
+        if try isVouched(entry, number) { return EntryAuthorship(isTrusted: true) }
+        var authorship = EntryAuthorship()
+        for (channel, pointer) in entry.pointers {
+            if let place = place(channel),
+                let before = try reading(place)?.entry?.pointers[channel],
+                try isTaken(before, by: pointer)
+            {
+                authorship.taken.insert(channel)
+            }
+        }
+        return authorship
+    }
+
+    /// Whether somebody else has put a pointer in the place of one that trusted keys have signed.
+    func isTaken(
+        _ pointer: ChannelPointer, by other: ChannelPointer
+    ) throws(StoreError) -> Bool {
+        guard let vouches, try !vouches(other.seal), try vouches(pointer.seal) else { return false }
+        return try !givesWay(pointer, other)
     }
 
     private func standing(
-        at number: Int64, upon base: (place: Int64, entry: LogEntry), _ signed: Set<ChannelName>
-    ) throws(StoreError) -> (place: Int64, entry: LogEntry) {
-        var standing = base
+        at number: Int64, upon base: (place: Int64, entry: LogEntry), _ signed: Set<ChannelName>,
+        isAhead: Bool
+    ) throws(StoreError) -> Standing? {
+        var standing = Standing(place: base.place, entry: base.entry)
         var newer: StoreError?
         var chain = EntryChain(EntryOutline(base.entry, base.place), base.place, signed: signed)
-        for next in base.place + 1...number {
+        if let judged, judged.base == base.place, judged.chain.number <= number {
+            (chain, standing, newer) = (judged.chain, judged.standing, judged.newer)
+        }
+        defer { judged = Judged(base: base.place, chain: chain, standing: standing, newer: newer) }
+        while chain.number < number {
+            let next = chain.number + 1
             var reason: String
             switch try reading(next) {
             case .entry(let entry):
                 let (counts, breaches) = chain.add(
-                    EntryOutline(entry, next), isVouched: try isVouched(entry, next))
-                if counts { (standing, newer) = ((next, entry), nil) }
+                    EntryOutline(entry, next),
+                    by: try authorship(of: entry, next, upon: chain.place))
+                if counts {
+                    standing = Standing(place: next, entry: entry, overruled: chain.overruled)
+                    newer = nil
+                }
                 reason = counts ? "" : breaches.joined(separator: "; ")
             case .refused(let error):
                 if vouches != nil { try checkIsStrangers(next, error) }
@@ -81,7 +143,7 @@ extension OriginLog {
         }
         // Without a key, nobody can tell that the entry is a stranger's.
         if let newer { throw newer }
-        return standing
+        return chain.signed.isEmpty && !isAhead ? nil : standing
     }
 
     private func isDoubtful(_ entry: LogEntry, _ number: Int64) throws(StoreError) -> Bool {
@@ -103,7 +165,8 @@ extension OriginLog {
         before number: Int64
     ) throws(StoreError) -> (place: Int64, entry: LogEntry)? {
         for place in stride(from: number - 1, to: 0, by: -1) {
-            let isLast = place == 1 || number - place > Self.lookedAtCountMax
+            // Of any number of a stranger's, none is believed: the next entry that is signed ends the search.
+            let isLast = place == 1
             guard isLast || !strangers.contains(place), case .entry(let entry) = try reading(place),
                 !entry.isAhead(place)
             else { continue }

@@ -20,11 +20,16 @@ final class OriginLog {
     let pointerByteCountMax: Int
     /// Whether a trusted key has signed a pointer; `nil` if nobody can tell.
     let vouches: ((PointerSeal) throws(StoreError) -> Bool)?
+    /// Whether a pointer that trusted keys have signed may give way to one that they have not.
+    let givesWay: (ChannelPointer, _ other: ChannelPointer) throws(StoreError) -> Bool
+    /// Whether numbers without an entry are passed over, if nothing shows that there was one.
+    let passesGaps: Bool
     /// Whether to compare the newest entry with the one before it if nobody can tell who has signed it.
     let isWary: Bool
     let mayUnsign: Bool
     let notice: (String) -> Void
-    private var said: Set<Int64> = []
+    private var said: Set<String> = []
+    var judged: Judged?
     /// Entries without a pointer that a trusted key has signed for them: of many, each is judged once.
     var strangers: Set<Int64> = []
 
@@ -35,6 +40,10 @@ final class OriginLog {
     init(
         _ storage: any ObjectStorage, _ tags: TagMeaning = TagMeaning(),
         vouches: ((PointerSeal) throws(StoreError) -> Bool)? = nil,
+        givesWay: @escaping (ChannelPointer, ChannelPointer) throws(StoreError) -> Bool = {
+            (_, _) throws(StoreError) in true
+        },
+        passesGaps: Bool = false,
         isWary: Bool = false, mayUnsign: Bool = false,
         notice: @escaping (String) -> Void = { _ in },
         heldByteCountMax: Int = 4 << 20,
@@ -43,6 +52,8 @@ final class OriginLog {
         self.storage = storage
         self.tags = tags
         self.vouches = vouches
+        self.givesWay = givesWay
+        self.passesGaps = passesGaps || vouches != nil
         self.isWary = isWary
         self.mayUnsign = mayUnsign
         self.notice = notice
@@ -164,23 +175,41 @@ final class OriginLog {
 
     /// Reports once that an entry is passed over.
     func say(passingOver number: Int64, _ reason: String, for place: Int64) {
-        guard said.insert(number).inserted else { return }
-        notice(
+        say(
             "entry \(number) of the log in \(storage.place) is passed over, and that of entry \(place) is built upon: "
                 + "castree would not have written it (\(reason))")
     }
 
-    func noted(_ number: Int64, _ entry: LogEntry) throws(StoreError) -> OriginState {
-        let state = try state(at: number, entry)
+    /// Reports once that the pointer of an earlier entry stands in place of a channel's newest one.
+    func say(overruling channel: ChannelName, in last: Int64, by earlier: Int64) {
+        let others = last - earlier > 1 ? ", like any other after entry \(earlier)," : ""
+        say(
+            "the pointer of channel \(channel) in entry \(last) of the log in \(storage.place)\(others) is not signed by "
+                + "the keys that are trusted here, or for another origin: somebody else has written it, and that of "
+                + "entry \(earlier) is built upon; if its keys are another team's, name them by --trust"
+        )
+    }
+
+    private func say(_ sentence: String) {
+        if said.insert(sentence).inserted { notice(sentence) }
+    }
+
+    func noted(_ number: Int64, _ standing: Standing) throws(StoreError) -> OriginState {
+        let state = try state(at: number, standing.entry, overruled: standing.overruled)
+        for (channel, place) in standing.overruled.sorted(by: { $0.key < $1.key }) {
+            say(overruling: channel, in: standing.entry.channels[channel] ?? number, by: place)
+        }
         last = state
         return state
     }
 
-    func state(at number: Int64, _ entry: LogEntry) throws(StoreError) -> OriginState {
+    func state(
+        at number: Int64, _ entry: LogEntry, overruled: [ChannelName: Int64] = [:]
+    ) throws(StoreError) -> OriginState {
         var pointers: [ChannelName: ChannelPointer] = [:]
         var room = PointerRoom(pointerByteCountMax, channelCount: entry.channels.count)
-        for (channel, place) in entry.channels {
-            if last?.entry.channels[channel] == place, let known = last?.pointers[channel] {
+        for (channel, place) in entry.channels.merging(overruled, uniquingKeysWith: { $1 }) {
+            if last?.place(of: channel) == place, let known = last?.pointers[channel] {
                 pointers[channel] = known
                 room.take(known)
                 continue
@@ -202,7 +231,8 @@ final class OriginLog {
                         + "writes there")
             }
         }
-        return OriginState(number: number, entry: entry, pointers: pointers)
+        return OriginState(
+            number: number, entry: entry, pointers: pointers, overruled: overruled)
     }
 
     /// The distinct releases that the entries from ``LogEntry/keptFrom`` on offer, whose files must all stay.
@@ -284,15 +314,31 @@ struct OriginState: Sendable {
     let number: Int64
     let entry: LogEntry
     let pointers: [ChannelName: ChannelPointer]
+    /// As ``EntryChain/overruled``: the entry places others' pointers.
+    let overruled: [ChannelName: Int64]
 
-    init(number: Int64, entry: LogEntry, pointers: [ChannelName: ChannelPointer]) {
+    init(
+        number: Int64, entry: LogEntry, pointers: [ChannelName: ChannelPointer],
+        overruled: [ChannelName: Int64] = [:]
+    ) {
         (self.number, self.entry, self.pointers) = (number, entry, pointers)
+        self.overruled = overruled
     }
 
     init(_ entry: LogEntry, after state: OriginState) {
         self.init(
             number: state.number + 1, entry: entry,
-            pointers: state.pointers.merging(entry.pointers) { $1 })
+            pointers: state.pointers.merging(entry.pointers) { $1 },
+            overruled: state.overruled.filter { entry.pointers[$0.key] == nil })
+    }
+
+    func with(_ pointers: [ChannelName: ChannelPointer]) -> OriginState {
+        OriginState(number: number, entry: entry, pointers: pointers, overruled: overruled)
+    }
+
+    /// The entry with a channel's pointer.
+    func place(of channel: ChannelName) -> Int64? {
+        overruled[channel] ?? entry.channels[channel]
     }
 
     /// If there is no log, the number is 0 and nobody has written the entry.

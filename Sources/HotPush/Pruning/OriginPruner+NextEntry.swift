@@ -11,7 +11,13 @@ extension OriginPruner {
         var entry = try LogEntry(after: state, .prune, now: publisher.now())
         var byteCount = 0
         for (channel, pointer) in state.pointers where byteCount < trimmedByteCountMax {
-            guard var trimmed = publisher.trimmed(pointer, to: keepCount) else { continue }
+            // What others have replaced is signed again.
+            let renewed = state.overruled[channel].map { _ in
+                pointer.renewed(now: publisher.now())
+            }
+            guard var trimmed = publisher.trimmed(pointer, to: keepCount) ?? renewed else {
+                continue
+            }
             trimmed.log = number
             do throws(StoreError) {
                 if pointer.isSigned { trimmed = try publisher.seal(trimmed, upon: state) }

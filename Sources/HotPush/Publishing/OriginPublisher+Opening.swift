@@ -9,6 +9,7 @@ extension OriginPublisher {
     /// - Parameter isWary: whether something is to be deleted.
     func makeLog(isWary: Bool = false) -> OriginLog {
         let sealing = options.sealing
+        var rotated: [Int64: Bool] = [:]
         var vouches: ((PointerSeal) throws(StoreError) -> Bool)?
         if sealing.isSigning, !sealing.adopts {
             var origin: String??
@@ -19,8 +20,17 @@ extension OriginPublisher {
             }
         }
         return OriginLog(
-            storage, vouches: vouches, isWary: isWary, mayUnsign: sealing.allowsFewer,
-            notice: options.notice)
+            storage, vouches: vouches,
+            givesWay: { (pointer, other) throws(StoreError) in
+                if sealing.knows(other, of: pointer.origin) { return true }
+                let version = pointer.trustVersion ?? TrustFile.firstVersion
+                if let isRotated = rotated[version] { return isRotated }
+                // Whoever builds upon it is told by whom the keys were changed.
+                let isRotated = try allowing([.untrusted], try isRotated(since: pointer)) ?? true
+                rotated[version] = isRotated
+                return isRotated
+            },
+            isWary: isWary, mayUnsign: sealing.allowsFewer, notice: options.notice)
     }
 
     /// The origin's state, and what was found as a channel's pointer; an origin without a log gets one.

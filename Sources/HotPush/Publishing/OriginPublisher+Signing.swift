@@ -41,6 +41,24 @@ extension OriginPublisher {
             notice: options.notice)
     }
 
+    /// Signs again, in an entry, what others have replaced; what cannot be signed now waits for a command on its channel.
+    func restore(
+        besides channel: ChannelName?, upon state: OriginState, in entry: inout LogEntry
+    ) throws(StoreError) {
+        let number = state.number + 1
+        var byteCount = 0
+        for other in state.overruled.keys.sorted()
+        where other != channel && byteCount < ChannelPointer.byteCountMax / 2 {
+            guard var pointer = state.pointers[other]?.renewed(now: now()) else { continue }
+            pointer.log = number
+            let sealed = try allowing([.untrusted, .badPointer], try seal(pointer, upon: state))
+            guard let sealed else { continue }
+            byteCount += sealed.serialized().count
+            entry.pointers[other] = sealed
+            entry.channels[other] = number
+        }
+    }
+
     /// Notes beside the keys what an entry is about to say; see ``SignedSequences``.
     /// - Throws: why it cannot be noted, in which case nothing may be sent.
     func prepare(_ pointer: ChannelPointer, upon before: OriginState) throws(StoreError) {
@@ -127,17 +145,10 @@ extension OriginPublisher {
                     : try sealing.vouches(for: pointer.seal, of: origin)
             else { continue }
             if !isRotating, try isRotated(since: pointer) { return state }
-            if isSaid {
-                let others = last - earlier > 1 ? ", like any other after entry \(earlier)," : ""
-                options.notice(
-                    "the pointer of channel \(channel) in entry \(last) of the log in \(storage.place)\(others) is not signed by "
-                        + "the keys that are trusted here, or for another origin: somebody else has written it, and that of "
-                        + "entry \(earlier) is built upon; if its keys are another team's, name them by --trust"
-                )
-            }
+            if isSaid { log.say(overruling: channel, in: last, by: earlier) }
             var pointers = state.pointers
             pointers[channel] = pointer
-            return OriginState(number: state.number, entry: state.entry, pointers: pointers)
+            return state.with(pointers)
         }
         return state
     }
@@ -154,7 +165,7 @@ extension OriginPublisher {
 
     /// Whether keys were changed after a pointer was signed, by a file that only its own keys can have made.
     /// - Throws: `.untrusted` if keys that counted beside its own have made the file, perhaps to remove these.
-    private func isRotated(since pointer: ChannelPointer) throws(StoreError) -> Bool {
+    func isRotated(since pointer: ChannelPointer) throws(StoreError) -> Bool {
         let version = pointer.trustVersion ?? TrustFile.firstVersion
         guard let origin = pointer.origin,
             let next = try TrustFile.ifSound(try storage.trust(version + 1))

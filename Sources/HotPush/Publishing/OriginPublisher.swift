@@ -279,12 +279,17 @@ package struct OriginPublisher: Sendable {
                 entry.channels[channel] = number
                 entry.pointers[channel] = pointer
             }
+            if !isSealed {
+                try restore(besides: changed == nil ? nil : channel, upon: state, in: &entry)
+            }
             try tell(of: channel, upon: state, log, source, &entry)
-            guard changed != nil || !entry.rows.isEmpty else {
+            guard !entry.pointers.isEmpty || !entry.rows.isEmpty else {
                 return (try finish(channel, seen, state, log, isUnchanged: true), state)
             }
             if let newer = try commit(entry, upon: state, log) {
                 state = newer
+                let restored = entry.pointers.keys.filter { $0 != channel }
+                writeCopies(of: state, log, restored)
                 return (
                     try finish(channel, seen, state, log, isUnchanged: changed == nil), state
                 )

@@ -9,7 +9,7 @@ extension OriginState {
     func counted(_ channel: ChannelName, _ sealing: PointerSealing) -> OriginState {
         guard sealing.isSigning else { return self }
         let pointers = pointers.filter { $0.key == channel || sealing.knowsSigner(of: $0.value) }
-        return OriginState(number: number, entry: entry, pointers: pointers)
+        return with(pointers)
     }
 
     /// The delivery of a version, if possible the channel's.

@@ -43,13 +43,48 @@ package final class ClientLog {
             entry.clients[system, default: ClientPlaces()].configuration = number
         }
         for (name, history) in histories {
-            let before = state.entry.clients[name.system]?.histories[name.channel]
-            var old = try standing(name) ?? HistoryFile(name)
-            // A stranger's rows cannot be rebuilt, so this history is written whole, without earlier rows.
-            if mended.contains(name) { old = HistoryFile(name) }
-            entry.rows[name] = try HistoryRows(from: old, to: history, before: before ?? 0)
+            let before = state.entry.clients[name.system]?.histories[name.channel] ?? 0
+            let old = try standing(name)
+            let pointer = entry.pointers[name.channel] ?? state.pointers[name.channel]
+            entry.rows[name] =
+                if let old, !isWhole(history, after: old) {
+                    try HistoryRows(from: old, to: history, before: before)
+                } else {
+                    try HistoryRows(
+                        from: HistoryFile(name), to: fitting(history, pointer), before: before)
+                }
             entry.clients[name.system, default: ClientPlaces()].histories[name.channel] = number
         }
+    }
+
+    /// More than a history of castree's ever loses at once.
+    private static let droppedCountMax = 5_000
+
+    /// Whether a history is written without earlier rows: a stranger's cannot be rebuilt, or are too many to name.
+    private func isWhole(_ history: HistoryFile, after old: HistoryFile) -> Bool {
+        if mended.contains(history.name) { return true }
+        guard old.offers.count > Self.droppedCountMax else { return false }
+        let kept = Set(history.offers)
+        return old.offers.count { !kept.contains($0) } > Self.droppedCountMax
+    }
+
+    /// A history without the oldest offers for which an entry has no room, if possible with those of listed releases.
+    private func fitting(_ history: HistoryFile, _ pointer: ChannelPointer?) -> HistoryFile {
+        let limit = state.entry.rowsByteCountMax
+        var (fitting, count) = (history, history.offers.count)
+        while count > 0, fitting.serialized().count > limit {
+            count /= 2
+            let first = history.offers.count - count
+            // Only the last offer of a sequence counts.
+            var needed = Set(pointer?.releases.map(\.sequence) ?? [])
+            let kept = history.offers.enumerated().reversed().filter { (position, offer) in
+                let counts = offer["sequence"]?.asInt64.flatMap { needed.remove($0) } != nil
+                return counts || position >= first
+            }
+            fitting.offers = kept.reversed().map(\.element)
+        }
+        if fitting.serialized().count > limit { fitting.offers = [] }
+        return fitting
     }
 
     // MARK: Configurations and histories

@@ -153,6 +153,122 @@ import HotPush
         try expect(world.history(.codePush).offers.last?.isSigned, equals: true)
     }
 
+    @Test func `is passed over also by keys that have replaced those which had signed it`() throws {
+        let keys = try TemporaryStore()
+        let world = try ToldBucketWorld()
+        let (old, new) = (keys.directory.appending("old"), keys.directory.appending("new"))
+        for key in [old, new] { try SigningKey.generate().write(to: key) }
+        func publisher(_ files: String...) throws -> OriginPublisher {
+            let signers = try files.map { try KeyFileSigner(file: $0) }
+            return try telling(world.publisher(options: { $0.sealing.signers = signers })) {
+                $0.signers = [.codePush: ModelSigner()]
+            }
+        }
+        try world.publish("1", by: publisher(old))
+        try world.enable(.codePush, by: publisher(old))
+        try world.publish("2", by: publisher(old))
+        _ = try publisher(old, new).rotate(
+            TrustRotation(
+                adding: [SigningKey(file: new).verificationKey],
+                removing: [SigningKey(file: old).verificationKey.id]))
+        for label in ["x", "y"] {
+            try appendHistory(to: world) { $1.signatures = ["archive": label] }
+        }
+        for version in ["3", "4"] { try world.publish(version, by: publisher(new)) }
+        let offers = try world.history(.codePush).offers
+        expect(offers.suffix(3).map { $0.version?.name.description }, equals: ["2", "3", "4"])
+    }
+
+    /// Appends rows with offers that say nothing.
+    private func appendOffers(_ counts: [Int], to world: ToldBucketWorld) throws {
+        var (history, time) = (try world.history(.codePush), 1 << 50)
+        for count in counts {
+            let new: [Object] = (1...count).map { number in
+                ["createdAt": time + number, "embedded": true, "firstOfferedAt": 0, "sequence": 1]
+            }
+            time += count
+            var file = try require(
+                try JSONSerialization.jsonObject(with: Data(history.serialized())) as? Object)
+            file["offers"] = try require(file["offers"] as? [Any]) + new
+            let bytes = try JSONSerialization.data(
+                withJSONObject: file, options: [.sortedKeys, .withoutEscapingSlashes])
+            history = try ClientHistory(parsing: Array(bytes) + [10], of: .stable, .codePush)
+            try appendRows(
+                [
+                    "count": history.offers.count, "labelCount": Int(history.labelCount),
+                    "offers": new, "sha256": try ObjectID(of: history.serialized()).description,
+                ], to: world)
+        }
+    }
+
+    @Test(
+        "stops no release and no withdrawal, however many offers there are",
+        arguments: [[4_000], [10_000], [10_000, 10_000, 10_000, 10_000, 10_000, 10_000, 10_000]])
+    func manyOffers(_ counts: [Int]) throws {
+        let keys = try TemporaryStore()
+        let world = try ToldBucketWorld()
+        let publisher = try publisher(world, keys, isSigned: true)
+        try world.publish("1", by: publisher)
+        try world.enable(.codePush, by: publisher)
+        try world.publish("2", by: publisher)
+        try appendOffers(counts, to: world)
+        if counts.count == 1 { _ = try publisher.withdraw(VersionName("2")) }
+        for version in ["3", "4"] { try world.publish(version, by: publisher) }
+        let offers = try world.history(.codePush).offers
+        expect(offers.count < 10 && offers.contains { $0.label == "v1" }, "\(offers.count)")
+        expect(offers.last?.version?.name.description, equals: "4")
+    }
+
+    @Test func `stops no release where no entry has room for the history before it`() throws {
+        let keys = try TemporaryStore()
+        let world = try ToldBucketWorld()
+        let publisher = try publisher(world, keys, isSigned: true)
+        try world.publish("1", by: publisher)
+        try world.enable(.codePush, by: publisher)
+        for _ in 0..<5 {
+            try appendHistory(to: world) {
+                $1.id = String(repeating: "x", count: 300_000)
+            }
+        }
+        try world.publish("2", by: publisher)
+        try expect(world.history(.codePush).serialized().count > 1 << 20)
+        try appendRows(
+            [
+                "count": 1, "labelCount": 1, "offers": [[String: Int]](),
+                "sha256": String(repeating: "0", count: 64),
+            ], to: world)
+        for version in ["3", "4"] { try world.publish(version, by: publisher) }
+        let offers = try world.history(.codePush).offers
+        expect(offers.suffix(3).map { $0.version?.name.description }, equals: ["2", "3", "4"])
+    }
+
+    @Test("is read once where there are many rows that nobody can make a history of")
+    func manyRows() throws {
+        let keys = try TemporaryStore()
+        var costs: [Int] = []
+        for count in [40, 80] {
+            let world = try ToldBucketWorld()
+            let publisher = try publisher(world, keys, isSigned: true)
+            try world.publish("1", by: publisher)
+            try world.enable(.codePush, by: publisher)
+            try world.publish("2", by: publisher)
+            let padding = String(repeating: "x", count: 500 << 10)
+            for _ in 0..<count {
+                try appendRows(
+                    [
+                        "count": 100_000, "labelCount": 9,
+                        "offers": [["createdAt": 1, "x": padding]],
+                        "sha256": String(repeating: "0", count: 64),
+                    ], to: world)
+            }
+            let before = world.store.requestCount
+            try world.publish("3", by: publisher)
+            costs.append(world.store.requestCount - before)
+            try expect(world.history(.codePush).offers.map(\.label), equals: ["v1", "v2", "v3"])
+        }
+        expect(costs[1] <= costs[0] * 5 / 2, "\(costs)")
+    }
+
     @Test(arguments: [false, true])
     func
         `numbers and times of a stranger's, above which there are none, keep no release from clients`(

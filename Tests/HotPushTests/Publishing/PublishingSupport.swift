@@ -135,7 +135,10 @@ struct PublishingPlace {
         try expect(manifest.contentAddress(), equals: version.content)
         var files: [String: String] = [:]
         for entry in manifest.entries {
-            let bytes = try require(self.bytes(OriginLayout.path(.object, entry.address)))
+            let bytes = try require(
+                try (0...version.epoch).lazy.compactMap { epoch in
+                    try self.bytes(OriginLayout.path(.object, entry.address, in: epoch))
+                }.first)
             expect(Int64(bytes.count), equals: entry.byteCount)
             try expect(ObjectID(of: bytes), equals: entry.address)
             files[entry.path.description] = String(decoding: bytes, as: UTF8.self)
