@@ -160,9 +160,7 @@ import HotPush
         for key in [old, new] { try SigningKey.generate().write(to: key) }
         func publisher(_ files: String...) throws -> OriginPublisher {
             let signers = try files.map { try KeyFileSigner(file: $0) }
-            return try telling(world.publisher(options: { $0.sealing.signers = signers })) {
-                $0.signers = [.codePush: ModelSigner()]
-            }
+            return world.publisher(options: { $0.sealing.signers = signers })
         }
         try world.publish("1", by: publisher(old))
         try world.enable(.codePush, by: publisher(old))
