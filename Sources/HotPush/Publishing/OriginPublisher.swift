@@ -61,8 +61,7 @@ package struct OriginPublisher: Sendable {
             () throws(StoreError) in try packer.pack(name, of: versions, in: offer.channel)
         }
         guard let packed else { return commit }
-        (commit.entry, commit.epoch) = (packed.entry, packed.epoch)
-        commit.packing = packed.packing
+        (commit.entry, commit.epoch, commit.packing) = (packed.entry, packed.epoch, packed.packing)
         commit.plan?.packing = packed.packing
         (commit.fetched, commit.figures) = (packed.fetched, packed.figures)
         if let problem = packed.pointerProblem {
@@ -158,14 +157,13 @@ package struct OriginPublisher: Sendable {
         while true {
             let version = try upload.place(in: &state)
             let number = state.number
-            let delivery = try packing.place(in: &state)
-            let isTold = try tells(of: offer.channel, state, log, source)
-            let published = isTold ? try facts.place(in: &state) : nil
+            var release = offer.release(.version(version))
+            release.delivery = try packing.place(in: &state)
+            if try tells(of: offer.channel, state, log, source) {
+                release.facts = try facts.place(in: &state)
+            }
             // While the other files were sent, the first may have become useless.
             guard state.number == number else { continue }
-            var release = offer.release(.version(version))
-            release.delivery = delivery
-            release.facts = published
             return release
         }
     }
