@@ -27,7 +27,8 @@ extension Store {
         let file = try fileSystem.open(leases, name, .updating, mode: 0o600)
         // As above.
         defer { try? fileSystem.removeIfPresent(leases, name) }
-        try fileSystem.setMode(file.raw, 0o400)
-        return try fileSystem.status(file.raw).mode == 0o400
+        // No file has it, and it is open to its owner, so what is left of this is nothing wrong.
+        try fileSystem.setMode(file.raw, 0o601)
+        return try fileSystem.status(file.raw).mode == 0o601
     }
 }

@@ -74,15 +74,17 @@ extension Store {
 
     /// - Throws: `.unsupported` where there are no hard links.
     private func checkLinks() throws(StoreError) {
-        let (staging, name) = (directories.staging.raw, "links-\(try randomToken())")
-        _ = try fileSystem.open(staging, name, .creating, mode: 0o600)
-        defer {
-            // Leftovers of a crash are swept, and so are these.
-            for name in [name, name + "2"] { try? fileSystem.removeIfPresent(staging, name) }
-        }
+        // As a lease that is being made: the next writer removes what is left of it.
+        let (leases, name) = (directories.leases.raw, ".new-\(try randomToken())")
+        let file = try fileSystem.open(leases, name, .updating, mode: 0o600)
+        // As above.
+        defer { for name in [name, name + "2"] { try? fileSystem.removeIfPresent(leases, name) } }
         do throws(StoreError) {
-            try fileSystem.link(staging, name, to: staging, name + "2")
+            guard try fileSystem.lock(file.raw, exclusive: true) else { return }
+            try fileSystem.link(leases, name, to: leases, name + "2")
         } catch {
+            // A writer that is here already, and has tried it, was faster than the lock.
+            if error.code == .notFound { return }
             guard error.isLinkRefused else { throw error }
             throw StoreError(
                 .unsupported,
