@@ -247,9 +247,9 @@ extension OriginPublisher {
                 .versionExists,
                 other != nil
                     ? "channel \(pointer.channel) offers a version \(name) with other content; "
-                        + "choose another name: devices that have it would refuse this one\(isOwn ? "" : advice)"
+                        + "choose another name: devices that have it would rename or refuse this one\(isOwn ? "" : advice)"
                     : "a version \(name) with other content was withdrawn from channel \(pointer.channel), and devices "
-                        + "that have it would refuse this one; choose another name or, if nobody has withdrawn that (castree "
+                        + "that have it would rename or refuse this one; choose another name or, if nobody has withdrawn that (castree "
                         + "channels lists it), say --adopt")
         }
         return nil

@@ -153,7 +153,7 @@ extension Pull {
                 reply.answer = .known(version: name)
                 return reply
             }
-            let name = try name(for: published, from: pointer.channel)
+            let name = try name(for: published)
             options.offered(name.description, offered.isMandatory)
             var found = try release(published, offered, of: pointer, at: origin)
             found.release.version = name
@@ -263,13 +263,9 @@ extension Pull {
         return names.first
     }
 
-    /// The local name of a release: its own, or a variant if the channel has put other content under that name here, as
-    /// anybody with former write access to the origin could have done, or if the app was shipped with other content.
-    ///
-    /// Another version from elsewhere keeps its name; registering the release then fails.
-    private func name(
-        for published: PublishedVersion, from channel: ChannelName
-    ) throws(StoreError) -> VersionName {
+    /// The local name of a release: its own, or a variant if other content has that name here, wherever it came from: a
+    /// device that nobody attends must not depend on somebody who retires it.
+    private func name(for published: PublishedVersion) throws(StoreError) -> VersionName {
         let own = published.name.description
         guard options.version == nil else { return published.name }
         let rows = try versions.store.versionRows().map(\.row)
@@ -280,13 +276,6 @@ extension Pull {
                 // A version rebuilt from a tree gives way, and so does a part that was never complete.
                 if other.recovery != .none { break }
                 if !other.isComplete, try !versions.isMaterialized(name) { break }
-            }
-            // Nobody can retire the shipped version. Without a readable manifest, the version's source is unknown.
-            if try versions.lifecycle().embedded != other.name,
-                let manifest = try versions.readableManifest(of: other.name),
-                !ReleaseTerms(of: manifest).isOf(channel.description)
-            {
-                return published.name
             }
             number += 1
             name = "\(own.prefix(VersionName.byteCountMax - 16))+pulled.\(number)"

@@ -122,7 +122,7 @@ struct NameOnceTakenTests {
         try expect(fixture.run().isUnchanged)
     }
 
-    @Test func `stays taken by what came from elsewhere`() throws {
+    @Test func `stays that of what came from elsewhere, beside which the channel's comes`() throws {
         for isAdded in [true, false] {
             let fixture = try PullingFixture()
             if isAdded {
@@ -135,7 +135,8 @@ struct NameOnceTakenTests {
             }
             try fixture.place.store.add("v2", PublishingPlace.second)
             try fixture.publish("v2")
-            expectRefusal(.versionExists) { try fixture.run() }
+            try expect(fixture.run().version, equals: "v2+pulled.1")
+            try expect(fixture.run().isUnchanged)
             try expect(fixture.run { $0.version = "mine" }.version, equals: "mine")
         }
     }
