@@ -16,6 +16,29 @@ extension OriginLog {
     ///
     /// Entries have no gaps. A store that shows writes late may show an older end, upon which a commit is refused.
     func end(from hint: Int64) throws(StoreError) -> Int64? {
+        var (hint, bound) = (hint, ChannelPointer.logMax + 1)
+        while let found = try end(from: hint, below: bound) {
+            guard let gap = try gap(below: found) else { return found }
+            (hint, bound) = (hint < gap ? hint : 0, gap)
+        }
+        return nil
+    }
+
+    /// A free number far below an end that only strangers' entries have, which are in nobody's way there; `nil` if keys
+    /// that can tell have signed what is there, and without such keys.
+    private func gap(below end: Int64) throws(StoreError) -> Int64? {
+        guard vouches != nil else { return nil }
+        var freeCount: Int64 = 0
+        for place in stride(from: end, to: 0, by: -1) {
+            let there = strangers.contains(place) ? nil : try reading(place)
+            if let entry = there?.entry, try isVouched(entry, place) { return nil }
+            freeCount = there == nil && !strangers.contains(place) ? freeCount + 1 : 0
+            if freeCount > Self.gapMax { return place }
+        }
+        return nil
+    }
+
+    private func end(from hint: Int64, below bound: Int64) throws(StoreError) -> Int64? {
         // The last taken number and the first free one. Anybody may have written the pointer with the hint.
         let counts =
             switch try presence(hint) {
@@ -26,13 +49,13 @@ extension OriginLog {
         var found = counts ? hint : 0
         while true {
             var step: Int64 = 1
-            var missing = ChannelPointer.logMax + 1
+            var missing = bound
             var next = Presence.none
             while missing - found > 1 {
                 let isBounded = missing <= ChannelPointer.logMax
                 let probe =
                     isBounded ? found + (missing - found) / 2 : min(found + step, missing - 1)
-                step *= 2
+                if !isBounded { step *= 2 }
                 let there = try presence(probe)
                 if there == .entry { found = probe } else { (missing, next) = (probe, there) }
             }

@@ -227,6 +227,36 @@ struct OverruledEntryTests {
         }
     }
 
+    /// A search for the end doubles its steps; whoever writes may be where it looks, and name any number in a copy.
+    @Test("goes on before entries far ahead, whichever copy names them", arguments: places)
+    func farAhead(_ kind: OriginPlace) throws {
+        let steps = (1...33).map { (Int64(1) << $0) - 1 }
+        for (what, some) in [("all", steps), ("the last", [steps[32]])] {
+            for verb in Self.verbs {
+                let scene = try Scene(kind, remembers: true)
+                let people = scene.people
+                let end = try people.state().number
+                let log = OriginLog(try people.place.storage())
+                var entry = try require(try log.reading(end)?.entry)
+                (entry.pointers, entry.configurations, entry.rows) = ([:], [:], [:])
+                for step in some {
+                    for place in [step, end + step] where place > end {
+                        try people.place.set(OriginLayout.logEntry(place), entry.serialized())
+                    }
+                }
+                var copy = try people.pointer("stable")
+                (copy.log, copy.signatures) = (end + steps[32], [])
+                try people.place.set(OriginLayout.pointer(.stable), copy.serialized())
+                let refused = refusal { try scene.run(verb) }
+                expect(refused == nil, "\(verb), \(what): \(refused?.message ?? "")")
+                // Another channel's copy is left as it is.
+                if verb == "publish anew" { continue }
+                try scene.expectOffered(
+                    by: verb == "rotate" ? people.bob : people.alice, "\(verb), \(what)")
+            }
+        }
+    }
+
     @Test(
         "stands again for those who have no key, whichever channel a stranger took",
         arguments: places)
