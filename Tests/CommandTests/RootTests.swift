@@ -61,8 +61,15 @@ struct RootTests {
         try owner("fsck", "--deep").ended()
     }
 
-    @Test func `makes a store in the owner's directory for the owner, who goes on`() throws {
+    @Test func `makes a store or an origin in the owner's directory for the owner, who goes on`()
+        throws
+    {
         try makeOwned("state")
+        try place.done("publish", "1", "state/updates")
+        for path in ["state/updates", "state/updates/log", "state/updates/origin.json"] {
+            try expect(place.fileStatus(place.path(path)).st_uid, equals: Self.owner, "\(path)")
+        }
+        try owner("withdraw", "1", "state/updates").ended()
         try place.done("adopt", "release-2", "--version", "2", "--store", "state/app/store")
         for path in ["state/app", "state/app/store", "state/app/store/FORMAT"] {
             try expect(place.fileStatus(place.path(path)).st_uid, equals: Self.owner, "\(path)")

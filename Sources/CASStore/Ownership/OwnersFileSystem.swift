@@ -30,10 +30,19 @@ package struct OwnersFileSystem: FileSystemWrapper {
         guard effectiveUser() == 0 else { return base }
         do throws(StoreError) {
             let here = POSIXFileSystem.workingDirectory
-            guard let root = try base.openIfPresent(here, path, .typedDirectory) else {
+            if let root = try base.openIfPresent(here, path, .typedDirectory) {
+                return try around(base, root: root.raw, of: path)
+            }
+            // A new one is for the owner of the directory above, if root can act as that user.
+            let owners = try allowing(
+                { $0.code == .notFound },
+                try base.atTyped(path) { (above, _) throws(StoreError) in
+                    try around(base, root: above, of: path)
+                })
+            guard let owners = owners as? OwnersFileSystem, owners.refusal == nil else {
                 return base
             }
-            return try around(base, root: root.raw, of: path)
+            return owners
         } catch {
             return OwnersFileSystem(base: base, owner: .failure(error))
         }
