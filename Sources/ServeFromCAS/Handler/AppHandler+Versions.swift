@@ -92,7 +92,7 @@ extension AppHandler {
                 || pins.withLock({ $0.isEmbeddedPage(request, now: SystemClock.now) })
         {
             head.isEmbeddedPage = true
-            head.isInAnotherSite = request.cookie?.isForeign ?? false
+            head.isInAnotherSite = request.cookie?.isForeign ?? request.isFrameInAnotherSite
             request.load = .page
             request.isEmbedded = true
         }

@@ -10,8 +10,8 @@ struct PinRequest: Sendable, Hashable {
     var isForFrame = false
     /// Whether a page of another origin has a frame load it.
     var isFrameOfAnotherOrigin = false
-    /// Whether that page is of another site.
-    var isFrameOfAnotherSite = false
+    /// Whether a page of another site is around the frame that loads it, however far out.
+    var isFrameInAnotherSite = false
     var isReload = false
     var path: [UInt8]
     var referrer: [UInt8]?
@@ -67,7 +67,7 @@ extension PinRequest {
         isEmbedded = request.isEmbeddedPage
         isForFrame = request.isForFrame
         isFrameOfAnotherOrigin = request.isFrameOfAnotherOrigin
-        isFrameOfAnotherSite = isFrameOfAnotherOrigin && request.isFromAnotherSite
+        isFrameInAnotherSite = isForFrame && request.hasForeignStorage
         isWorkerScript = request.method == .get && request.isWorkerScript
         path = Array(request.bytes[request.path])
         referrer = Self.referrer(request)

@@ -30,7 +30,7 @@ extension PinTable {
         if isPage {
             let name =
                 request.cookie?.browser
-                ?? (request.isFrameOfAnotherSite ? PinCookie.foreign(newBrowser()) : newBrowser())
+                ?? (request.isFrameInAnotherSite ? PinCookie.foreign(newBrowser()) : newBrowser())
             return beginPage(request, name, current, now)
         }
         if request.isWorkerScript {

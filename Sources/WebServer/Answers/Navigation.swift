@@ -59,6 +59,12 @@ extension RequestHead {
 
     package var isForFrame: Bool { load == .frame && !isPreview }
 
+    /// Whether a page of another site is around the one that sends this, so that no `Lax` cookie comes with it.
+    ///
+    /// Browsers tell by this field alone (Storage Access Headers): a frame that another site's page leads back has no
+    /// such page around it, and sends `Sec-Fetch-Site: cross-site` too.
+    package var hasForeignStorage: Bool { value(of: "sec-fetch-storage-access") != nil }
+
     /// Whether a page of another origin has a frame load this; another port of the same host is another origin.
     package var isFrameOfAnotherOrigin: Bool {
         guard isForFrame, let site = value(of: "sec-fetch-site") else { return false }

@@ -127,7 +127,7 @@ struct EmbeddedAppTests {
     private func shownElsewhere(_ browser: TestBrowser) throws -> [(String, String)] {
         let shell = [
             ("Sec-Fetch-Site", "cross-site"), ("Referer", "http://another.example/"),
-            ("Accept", "text/html"),
+            ("Accept", "text/html"), ("Sec-Fetch-Storage-Access", "none"),
         ]
         let page = try browser.ask("GET", "/", frameLoad + Hints.all + shell)
         expect(page.text.contains("one"))
@@ -137,6 +137,30 @@ struct EmbeddedAppTests {
         return Hints.left(by: page) + [
             ("Sec-Fetch-Site", "same-origin"), ("Referer", browser.origin + "/"),
         ]
+    }
+
+    @Test(
+        "gets the cookie of another site's page only there, whoever leads to it",
+        arguments: [
+            // Another site leads back a frame of the app's own page, or of a shell of this site: so in Chromium.
+            ("cross-site", nil, false), ("same-site", nil, false),
+            // A page of this site shows it, in another site's.
+            ("same-site", "none", true), ("same-site", "active", true),
+            ("cross-site", "inactive", true),
+        ])
+    func cookie(_ site: String, _ storage: String?, _ isElsewhere: Bool) throws {
+        let browser = try TestApp(TemporaryStore.app()).browser()
+        let fields = [
+            ("Sec-Fetch-Site", site), ("Referer", "http://another.example/"),
+            ("Accept", "text/html"),
+        ]
+        let page = try browser.ask(
+            "GET", "/",
+            frameLoad + Hints.all + fields
+                + (storage.map { [("Sec-Fetch-Storage-Access", $0)] } ?? []))
+        let cookie = try require(page.value("Set-Cookie"))
+        expect(cookie.contains("Partitioned"), equals: isElsewhere)
+        expect(cookie.contains("SameSite=Lax"), equals: !isElsewhere)
     }
 
     @Test(
