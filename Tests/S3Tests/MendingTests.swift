@@ -34,7 +34,7 @@ import BucketTestSupport
     }
 
     @Test(arguments: [
-        ("Mon, 01 Jan 0001 00:00:00 GMT", "s before that of"),
+        ("Mon, 01 Jan 0001 00:00:00 GMT", "s ahead of that of"),
         ("Fri, 31 Dec 9999 23:59:59 GMT", "s behind that of"),
         // Without TLS, somebody else may have said so, and could use the signature then.
         ("Tue, 25 Nov 2025 17:00:00 GMT", "the clock here is 90000 s behind that of"),

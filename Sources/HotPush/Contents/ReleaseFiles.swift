@@ -150,7 +150,9 @@ package struct ReleaseFiles {
             switch key.kind {
             case .facts: "castree publish \(name) --verify writes it again"
             case .delivery: "castree pack \(name) --verify makes another, if it is on offer"
-            default: "castree fsck --repair writes it again from a store that has it"
+            default:
+                "castree fsck --repair writes it again from a store that has it; if none has, castree withdraw \(name) "
+                    + "takes it from the channel that offers it (--channel; --adopt from one that no key of yours signs)"
             }
         throw .damagedOrigin(
             "version \(release.version.name) is offered in \(storage.place), and \(key.path) is not there, or "

@@ -92,7 +92,7 @@ struct Refusal {
     }
 
     static func clock(_ skew: Int64, _ endpoint: BucketEndpoint) -> String {
-        "the clock here is \(abs(skew)) s \(skew > 0 ? "behind" : "before") that of \(endpoint)"
+        "the clock here is \(abs(skew)) s \(skew > 0 ? "behind" : "ahead of") that of \(endpoint)"
     }
 
     /// The keys have expired early.
