@@ -6,15 +6,8 @@ package import VersionTree
 ///
 /// Another origin takes part through a store of its own, into which lost files are fetched. Belongs to one thread.
 package final class OriginMender {
-    package struct Lost: Sendable {
-        package let path: String
-        package let reference: Reference
-        /// Whether it is an object of a version rather than a document that describes one.
-        package let isObject: Bool
-    }
-
     private let stores: [VersionStore]
-    private let fetching: ([Lost]) throws(StoreError) -> Void
+    private let fetching: ([LostFile]) throws(StoreError) -> Void
     /// Reads a small file of another origin, given its path and most bytes; `nil` for none.
     let reading: (String, Int) throws(StoreError) -> [UInt8]?
 
@@ -23,7 +16,7 @@ package final class OriginMender {
     ///   - fetching: brings lost files as objects into one of the stores, and leaves out unavailable ones.
     package init(
         _ stores: [VersionStore],
-        fetching: @escaping ([Lost]) throws(StoreError) -> Void = { _ in },
+        fetching: @escaping ([LostFile]) throws(StoreError) -> Void = { _ in },
         reading: @escaping (String, Int) throws(StoreError) -> [UInt8]? = { _, _ in nil }
     ) {
         self.stores = stores
@@ -40,10 +33,10 @@ package final class OriginMender {
 
     /// Fetches what no store has.
     func fetch(_ keys: [(key: OriginKey, byteCount: Int64)]) throws(StoreError) {
-        var lost: [Lost] = []
+        var lost: [LostFile] = []
         for (key, byteCount) in keys where try file(key.address) == nil {
             lost.append(
-                Lost(
+                LostFile(
                     path: key.path,
                     reference: Reference(address: key.address, byteCount: byteCount),
                     isObject: key.kind == .object))

@@ -24,10 +24,19 @@ extension DirectoryOrigin {
         } ?? false
     }
 
-    /// The channels that the newest entry of the log names, sorted.
+    /// Tells which pointers are lost: those of the channels that the newest entry of the log names.
+    /// - Parameters:
+    ///   - there: the channels that have pointers.
+    ///   - only: the one channel that matters; `nil` for all.
+    /// - Returns: whether any is lost.
     /// - Throws: as ``logNames(_:at:)``.
-    func loggedChannels() throws(StoreError) -> [ChannelName] {
-        try logged { (_, _, entry) in entry.channels.keys.sorted() } ?? []
+    package func tellLost(
+        but there: Set<ChannelName>, _ only: ChannelName?, _ tell: (StoreError) -> Void
+    ) throws(StoreError) -> Bool {
+        let logged = try logged { (_, _, entry) in entry.channels.keys.sorted() } ?? []
+        let lost = logged.filter { !there.contains($0) && $0 == only ?? $0 }
+        for channel in lost { tell(Self.lost(OriginLayout.pointer(channel))) }
+        return !lost.isEmpty
     }
 
     private func logged<R>(

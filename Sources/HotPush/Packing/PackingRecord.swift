@@ -67,16 +67,3 @@ struct PackingRecord: Sendable, Hashable {
         try fileSystem.rename(aside, name, to: publishing, OriginLayout.packed)
     }
 }
-
-extension FileSystem {
-    /// The content of a derived file; `nil` if it is missing (also below a non-directory), too large, closed, or no
-    /// file.
-    func derived(
-        _ directory: Int32, _ path: String, limit: Int
-    ) throws(StoreError) -> [UInt8]? {
-        try allowing(
-            { [.notFound, .tooLarge].contains($0.code) || $0.isOfPlace },
-            try status(directory, path)?.kind == .regular
-                ? try contents(directory, path, limit: limit) : nil)
-    }
-}

@@ -164,21 +164,25 @@ extension DocumentFetch.Answer {
 
 // What the channels of an origin offer; fetches only their pointers.
 extension OriginAccess {
+    package typealias LostTeller = (
+        DirectoryOrigin, _ there: Set<ChannelName>, _ only: ChannelName?
+    ) throws(StoreError) -> Bool
+
     /// The pointers of an origin's channels, sorted by name.
     ///
     /// A web server does not list its directories, so the origin names its channels in `channels.json`. An origin
     /// without that file, written by an older castree, has at most the channel `stable`.
     /// - Parameters:
     ///   - text: a directory, the URL of an origin, or that of one pointer.
-    ///   - tellLost: gets what a directory has lost; the log is read only for it.
+    ///   - tellsLost: tells what channels a directory has lost, given those that it has, and whether there is any.
     /// - Throws: `.badOrigin`, `.noOrigin`, `.badPointer`, `.tooLarge`, `.network`; `.notFound` if there is no channel.
     package func pointers(
-        of text: String, countMax: Int = .max, _ tellLost: ((StoreError) -> Void)? = nil
+        of text: String, countMax: Int = .max, tellsLost: LostTeller = { (_, _, _) in false }
     ) throws(StoreError) -> [ChannelPointer] {
         try discreetly { () throws(StoreError) in
             let reference = try OriginReference(parsing: text)
             var pointers: [ChannelPointer] = []
-            var lost: [StoreError] = []
+            var hasLost = false
             var status = 0
             switch reference.location {
             case .directory(let path):
@@ -189,12 +193,8 @@ extension OriginAccess {
                     // A channel withdrawn between the two looks has no pointer.
                     if let pointer = try origin.pointer(name) { pointers.append(pointer) }
                 }
-                guard let tellLost else { break }
-                let there = Set(pointers.map(\.channel))
-                lost = try origin.loggedChannels()
-                    .filter { !there.contains($0) && $0 == reference.channel ?? $0 }
-                    .map { DirectoryOrigin.lost(OriginLayout.pointer($0)) }
-                lost.forEach(tellLost)
+                hasLost = try tellsLost(
+                    origin, Set(pointers.map(\.channel)), reference.channel)
             case .web, .bucket:
                 let names = try names(at: reference).prefix(countMax)
                 let answers = try documents(
@@ -215,8 +215,8 @@ extension OriginAccess {
                         ? "\(reference.location.description) does not let its channels be read (it answered "
                             + "403): it is private, or has none"
                         : "\(reference.location.description) has no channel"
-                            + (lost.isEmpty
-                                ? "; castree publish creates one" : " that can be shown")
+                            + (hasLost
+                                ? " that can be shown" : "; castree publish creates one")
                 )
             }
             return pointers

@@ -1,6 +1,20 @@
 package import CASStore
 import VersionTree
 
+/// A file that an origin names and does not have.
+package struct LostFile: Sendable {
+    package let path: String
+    package let reference: Reference
+    /// Whether it is an object of a version rather than a document that describes one.
+    package let isObject: Bool
+
+    package init(path: String, reference: Reference, isObject: Bool) {
+        self.path = path
+        self.reference = reference
+        self.isObject = isObject
+    }
+}
+
 // Single objects, by address: what a repair needs.
 
 extension Pull {
@@ -42,7 +56,7 @@ extension Pull {
     /// Tries the names in the bucket first, because another origin may be a copy of it; then names without an epoch, as
     /// in a published directory; then wherever the origin's channels say that the objects are.
     package func fetch(
-        _ lost: [OriginMender.Lost], of origin: String, at location: OriginLocation
+        _ lost: [LostFile], of origin: String, at location: OriginLocation
     ) throws(StoreError) {
         var left = lost
         for isCopy in [true, false] {

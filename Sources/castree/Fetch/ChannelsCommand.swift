@@ -61,7 +61,11 @@ extension Invocation {
             retries: try retryPolicy(), tell: retryTeller,
             isInterrupted: { Interruption.isRequested })
         let pointers = try askedOrigin { () throws(StoreError) in
-            try access.pointers(of: origin) { diagnostics.warn(code: "damagedOrigin", $0.message) }
+            try access.pointers(of: origin) { (directory, there, only) throws(StoreError) in
+                try directory.tellLost(but: there, only) {
+                    diagnostics.warn(code: "damagedOrigin", $0.message)
+                }
+            }
         }
         return try show(pointers, access.deliveries(of: pointers, at: origin), keys)
     }
