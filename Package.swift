@@ -52,7 +52,7 @@ let package = Package(
     products: [
         .library(name: "CASStore", targets: ["CASStore"]),
         .library(name: "VersionTree", targets: ["VersionTree"]),
-        .library(name: "HotPush", targets: ["HotPush", "CurlTransport"]),
+        .library(name: "HotPush", targets: ["HotPush", "Origin", "CurlTransport"]),
         .library(name: "ServeFromCAS", targets: ["ServeFromCAS"]),
         .library(name: "ArchiveReading", targets: ["ArchiveReading"]),
         .library(name: "LocalizedErrors", targets: ["LocalizedErrors"]),
@@ -122,10 +122,15 @@ let package = Package(
                 "VersionTree", "CASStore", "Archives", "S3", "Storage", "StrictJSON", "Zstandard",
             ], swiftSettings: settings),
         .target(
+            name: "Origin",
+            dependencies: [
+                "HotPush", "VersionTree", "CASStore", "Storage", "StrictJSON", "Zstandard",
+            ], swiftSettings: settings),
+        .target(
             name: "ClientSystems",
             dependencies: [
-                "HotPush", "VersionTree", "CASStore", "Archives", "S3", "Storage", "StrictJSON",
-                "Platform",
+                "Origin", "HotPush", "VersionTree", "CASStore", "Archives", "S3", "Storage",
+                "StrictJSON", "Platform",
             ], swiftSettings: settings),
         .target(
             name: "CurlTransport",
@@ -154,8 +159,8 @@ let package = Package(
             name: "castree",
             dependencies: [
                 "StoreCommands", "Console", "ClientSystems", "CurlTransport",
-                "HotPush", "ArchiveReading", "Archives", "ServeFromCAS", "WebServer", "UsagePage",
-                "S3", "Storage", "VersionTree", "CASStore", "StrictJSON", "Platform",
+                "Origin", "HotPush", "ArchiveReading", "Archives", "ServeFromCAS", "WebServer",
+                "UsagePage", "S3", "Storage", "VersionTree", "CASStore", "StrictJSON", "Platform",
             ], exclude: ["Linking"], swiftSettings: settings, linkerSettings: networked + tested),
         .executableTarget(
             name: "fsck", dependencies: ["StoreCommands", "Console"], path: "tools",
@@ -253,9 +258,8 @@ let package = Package(
             name: "HotPushTests",
             dependencies: [
                 "StorageTestSupport", "SocketTestSupport", "BucketTestSupport", "S3", "Storage",
-                "HotPush",
-                "CurlTransport", "Zstandard",
-                "VersionTree", "CASStore", "StrictJSON",
+                "Origin", "HotPush", "CurlTransport", "Zstandard", "VersionTree", "CASStore",
+                "StrictJSON",
             ], swiftSettings: settings),
         .testTarget(
             name: "ArchivesTests",
@@ -267,22 +271,22 @@ let package = Package(
         .testTarget(
             name: "ClientSystemsTests",
             dependencies: [
-                "StorageTestSupport", "BucketTestSupport", "ClientSystems", "Archives", "HotPush",
-                "S3", "Storage", "VersionTree", "CASStore", "StrictJSON", "Platform",
+                "StorageTestSupport", "BucketTestSupport", "ClientSystems", "Archives",
+                "Origin", "HotPush", "S3", "Storage", "VersionTree", "CASStore", "StrictJSON",
+                "Platform",
             ], swiftSettings: settings),
         .testTarget(
             name: "FuzzTests",
             dependencies: [
-                "StorageTestSupport", "WebTestSupport", "WebServer", "ServeFromCAS", "HotPush",
-                "ClientSystems", "Zstandard", "S3", "Storage", "ArchiveReading",
+                "StorageTestSupport", "WebTestSupport", "WebServer", "ServeFromCAS", "Origin",
+                "HotPush", "ClientSystems", "Zstandard", "S3", "Storage", "ArchiveReading",
                 "CurlTransport", "VersionTree", "CASStore", "StrictJSON",
             ], exclude: ["Corpora", "LibFuzzer", "run"], swiftSettings: settings),
         .testTarget(
             name: "ReliabilityTests",
             dependencies: [
-                "StorageTestSupport", "SocketTestSupport", "ServeFromCAS", "HotPush",
-                "ClientSystems",
-                "VersionTree", "CASStore", "StrictJSON",
+                "StorageTestSupport", "SocketTestSupport", "ServeFromCAS", "Origin",
+                "HotPush", "ClientSystems", "VersionTree", "CASStore", "StrictJSON",
             ], swiftSettings: settings),
         .testTarget(
             name: "WebServerTests",

@@ -1,6 +1,7 @@
 // A whole program: what an operator's own tool does with a store and an origin.
 import CASStore
 import HotPush
+import Origin
 import VersionTree
 
 let versions = try VersionStore.open("builds")

@@ -2,6 +2,7 @@
 import CASStore
 import CurlTransport
 import HotPush
+import Origin
 import ServeFromCAS
 import VersionTree
 

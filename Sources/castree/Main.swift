@@ -1,5 +1,6 @@
 import Console
 import HotPush
+import Origin
 import StoreCommands
 import UsagePage
 

@@ -27,7 +27,9 @@ import Expectations
         expect(shown.count >= 30)
     }
 
-    @Test(arguments: ["CASStore", "VersionTree", "ArchiveReading", "HotPush", "ServeFromCAS"])
+    @Test(arguments: [
+        "CASStore", "VersionTree", "ArchiveReading", "HotPush", "Origin", "ServeFromCAS",
+    ])
     func `a library has an overview, and its topics`(_ library: String) throws {
         let page = try require(
             Self.pages.first { $0.path == "Sources/\(library)/\(library).docc/\(library).md" })

@@ -130,7 +130,11 @@ import Expectations
             "VersionTree": [
                 "ArchiveReading", "Console", "StoreCommands", "HotPush", "ServeFromCAS",
             ],
-            "HotPush": ["Console", "StoreCommands", "ServeFromCAS", "CurlTransport"],
+            "HotPush": ["Origin", "Console", "StoreCommands", "ServeFromCAS", "CurlTransport"],
+            "Origin": [
+                "ClientSystems", "Console", "StoreCommands", "ServeFromCAS", "CurlTransport",
+            ],
+            "CurlTransport": ["Origin"],
             "WebServer": [
                 "CASStore", "StrictJSON", "VersionTree", "HotPush", "ServeFromCAS", "Console",
             ],
@@ -191,7 +195,7 @@ import Expectations
             "CASStore/Layout/StoreLayout.swift", "CASStore/Layout/StoreLayout+Objects.swift",
             "HotPush/Origins/OriginLayout.swift",
         ]
-        let libraries = ["CASStore", "VersionTree", "HotPush", "ServeFromCAS"]
+        let libraries = ["CASStore", "VersionTree", "HotPush", "Origin", "ServeFromCAS"]
         let path = try NSRegularExpression(
             pattern:
                 #""(objects|staging|quarantine|manifests|versions|leases|e|places|packs|deliveries)/"#

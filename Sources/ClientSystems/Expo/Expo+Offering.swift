@@ -1,4 +1,5 @@
 import HotPush
+import Origin
 import Platform
 import StrictJSON
 import VersionTree

@@ -1,4 +1,5 @@
 import HotPush
+import Origin
 import Platform
 
 // The parts that offers of all systems share: their times, and what the history says of the same release.

@@ -1,5 +1,6 @@
 import Archives
 import HotPush
+import Origin
 import Platform
 
 /// A release that is about to be offered to the clients of a system.

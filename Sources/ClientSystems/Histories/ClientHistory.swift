@@ -1,4 +1,5 @@
 import HotPush
+import Origin
 
 /// What a channel has offered to the clients of a system: the file `for/<system>/<channel>.json`.
 ///

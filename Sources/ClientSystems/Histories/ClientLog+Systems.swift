@@ -1,5 +1,6 @@
 package import CASStore
-package import HotPush
+import HotPush
+package import Origin
 import StrictJSON
 
 extension ClientSystem {

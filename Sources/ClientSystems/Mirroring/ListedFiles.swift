@@ -1,5 +1,6 @@
 import CASStore
 import HotPush
+import Origin
 import Storage
 
 /// The files of the releases on offer, and their locations, in one look-up for any number of releases.

@@ -1,5 +1,6 @@
 import CASStore
 package import HotPush
+import Origin
 import Storage
 import Synchronization
 

@@ -1,5 +1,6 @@
 package import CASStore
 package import HotPush
+import Origin
 import Platform
 package import Storage
 import Synchronization

@@ -1,6 +1,7 @@
 package import Archives
 package import CASStore
 package import HotPush
+import Origin
 
 /// A body of known length that never changes, read from objects as it is sent; any range of it can be sent.
 package struct AnswerBody: Sendable {

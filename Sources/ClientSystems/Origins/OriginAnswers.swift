@@ -1,5 +1,6 @@
 package import CASStore
 package import HotPush
+import Origin
 import Synchronization
 
 /// What a server sends to a client, before ranges and conditions.

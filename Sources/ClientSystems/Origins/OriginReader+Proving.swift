@@ -1,5 +1,6 @@
 import CASStore
 import HotPush
+import Origin
 import Synchronization
 import VersionTree
 

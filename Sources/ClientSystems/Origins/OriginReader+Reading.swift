@@ -1,5 +1,6 @@
 package import CASStore
 import HotPush
+import Origin
 import Synchronization
 import VersionTree
 

@@ -1,5 +1,6 @@
 package import CASStore
 package import HotPush
+package import Origin
 package import VersionTree
 
 extension ClientTelling {

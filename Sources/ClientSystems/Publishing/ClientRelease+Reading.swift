@@ -1,6 +1,7 @@
 import Archives
 import CASStore
 import HotPush
+import Origin
 
 /// The largest object that is read whole: what feeds read in a release are lists of its files.
 private let objectByteCountMax: Int64 = 64 << 20

@@ -1,5 +1,6 @@
 package import CASStore
 package import HotPush
+package import Origin
 
 /// What an origin tells the clients of one system.
 package struct ClientStatus: Sendable {

@@ -1,5 +1,6 @@
 import CASStore
 import HotPush
+import Origin
 
 // Apps know one key, so what was signed for them once must be signed by it again.
 

@@ -1,5 +1,6 @@
 import CASStore
 import HotPush
+import Origin
 
 // Documents of the feeds that are missing or damaged, which only publishing can make.
 

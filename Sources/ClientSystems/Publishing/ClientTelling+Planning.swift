@@ -1,5 +1,6 @@
 package import CASStore
-package import HotPush
+import HotPush
+package import Origin
 package import VersionTree
 
 // What the feeds would announce, and what they refuse before anything is announced.
@@ -7,7 +8,7 @@ package import VersionTree
 extension ClientTelling {
     /// What publishing by a plan would announce; writes nothing.
     /// - Parameters:
-    ///   - plan: of ``HotPush/Publisher/plan(_:of:as:)``.
+    ///   - plan: of ``Origin/Publisher/plan(_:of:as:)``.
     ///   - versions: has the version.
     /// - Throws: as publishing does; an objection is an outcome.
     package func outcomes(

@@ -54,9 +54,9 @@ public struct ChannelName: Sendable, Hashable, Comparable, CustomStringConvertib
 /// outdated until the next publisher corrects it.
 package enum ChannelList {
     package static let byteCountMax: Int64 = 1 << 20
-    static let countMax = 1_000
+    package static let countMax = 1_000
 
-    static func serialized(_ channels: [ChannelName]) -> [UInt8] {
+    package static func serialized(_ channels: [ChannelName]) -> [UInt8] {
         let names = channels.sorted().map { JSONValue.string($0.description) }
         return JSONValue.members(["channels": .array(names)]).fileBytes
     }

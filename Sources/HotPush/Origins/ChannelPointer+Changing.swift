@@ -1,5 +1,5 @@
-import CASStore
-import VersionTree
+package import CASStore
+package import VersionTree
 
 // How a pointer changes: values in, a value out.
 
@@ -10,14 +10,14 @@ extension ChannelPointer {
     /// The pointer of a channel that has none yet.
     ///
     /// Its sequence begins with the time, so that a lost origin continues above everything that devices have seen.
-    static func empty(_ channel: ChannelName, now: Int64) -> ChannelPointer {
+    package static func empty(_ channel: ChannelName, now: Int64) -> ChannelPointer {
         ChannelPointer(
             channel: channel, sequence: max(now - 1, 0), createdAt: now, releases: [])
     }
 
     /// Puts a release at the head and removes older ones of its version; `nil` if the pointer already offers this.
     /// - Parameter deliveryCount: how many of the newest releases keep their packs.
-    func offering(
+    package func offering(
         _ release: OfferedRelease, keepingDeliveries deliveryCount: Int = releaseCountMax,
         now: Int64
     ) -> ChannelPointer? {
@@ -50,7 +50,7 @@ extension ChannelPointer {
     ///
     /// A release whose packs were dropped gets none.
     /// - Returns: `nil` if that changes nothing.
-    func mending(_ release: OfferedRelease, now: Int64) -> ChannelPointer? {
+    package func mending(_ release: OfferedRelease, now: Int64) -> ChannelPointer? {
         changing(now) { mended in
             guard mended.version?.manifest == release.version?.manifest else { return }
             mended.target = release.target
@@ -68,21 +68,21 @@ extension ChannelPointer {
         return next.releases == before ? nil : next
     }
 
-    func offersOlder(_ version: PublishedVersion) -> Bool {
+    package func offersOlder(_ version: PublishedVersion) -> Bool {
         guard releases.first?.version?.manifest != version.manifest else { return false }
         return releases.contains { $0.version?.manifest == version.manifest }
     }
 
-    func delivery(of manifest: ObjectID?) -> PublishedDelivery? {
+    package func delivery(of manifest: ObjectID?) -> PublishedDelivery? {
         releases.first { $0.delivery != nil && $0.version?.manifest == manifest }?.delivery
     }
 
-    func facts(of manifest: ObjectID?) -> PublishedFacts? {
+    package func facts(of manifest: ObjectID?) -> PublishedFacts? {
         releases.first { $0.facts != nil && $0.version?.manifest == manifest }?.facts
     }
 
     /// `nil` if that changes nothing.
-    func knowing(_ facts: [ObjectID: PublishedFacts], now: Int64) -> ChannelPointer? {
+    package func knowing(_ facts: [ObjectID: PublishedFacts], now: Int64) -> ChannelPointer? {
         changing(now) { release in
             guard let manifest = release.version?.manifest, let known = facts[manifest]
             else { return }
@@ -91,7 +91,7 @@ extension ChannelPointer {
     }
 
     /// `nil` if that changes nothing.
-    func delivering(
+    package func delivering(
         _ manifest: ObjectID, by delivery: PublishedDelivery?, now: Int64
     ) -> ChannelPointer? {
         changing(now) { release in
@@ -100,7 +100,7 @@ extension ChannelPointer {
     }
 
     /// Takes a version's content out, under every name; `nil` if it does not offer that version.
-    func withdrawing(_ version: VersionName, now: Int64) -> ChannelPointer? {
+    package func withdrawing(_ version: VersionName, now: Int64) -> ChannelPointer? {
         let versions = releases.compactMap(\.version)
         let contents = Set(versions.filter { $0.name == version }.map(\.content))
         guard !contents.isEmpty else { return nil }
@@ -116,21 +116,21 @@ extension ChannelPointer {
     }
 
     /// Keeps the newest `count` releases and others that some device can still reach; `nil` if that changes nothing.
-    func trimmed(to count: Int, now: Int64) -> ChannelPointer? {
+    package func trimmed(to count: Int, now: Int64) -> ChannelPointer? {
         var next = advanced(now: now)
         next.trim(to: count)
         return next.releases.count == releases.count ? nil : next
     }
 
-    func renewed(now: Int64) -> ChannelPointer { advanced(now: now) }
+    package func renewed(now: Int64) -> ChannelPointer { advanced(now: now) }
 
     /// Whether this pointer of a log's entry 1 continues one of an older log.
-    func takesOver(_ old: ChannelPointer) -> Bool {
+    package func takesOver(_ old: ChannelPointer) -> Bool {
         log == nil && old.log != nil && releases == old.releases && sequence >= old.sequence
     }
 
     /// Raises the sequence of a channel that begins anew, together with its newest release's.
-    mutating func raise(to sequence: Int64) {
+    package mutating func raise(to sequence: Int64) {
         if releases.first?.sequence == self.sequence { releases[0].sequence = sequence }
         self.sequence = sequence
     }

@@ -1,5 +1,5 @@
 package import CASStore
-import StrictJSON
+package import StrictJSON
 import VersionTree
 
 // Pointer ↔ bytes: JSON without white space, keys sorted (RFC 8785), one line.
@@ -8,7 +8,7 @@ extension ChannelPointer {
     package func serialized() -> [UInt8] { document.fileBytes }
 
     /// The members are in no particular order.
-    var document: JSONValue {
+    package var document: JSONValue {
         let members: [JSONValue.Member] = .present([
             "castreeChannel": .integer(Self.formatVersion), "channel": .text(channel),
             "createdAt": .integer(createdAt), "releases": .array(releases.map(\.document)),
@@ -38,7 +38,7 @@ extension ChannelPointer {
 
     /// Refuses to write a pointer that is too large for readers, as others may have filled it.
     /// - Throws: `.tooLarge`.
-    func checkRoom() throws(StoreError) {
+    package func checkRoom() throws(StoreError) {
         let byteCount = serialized().count
         guard byteCount > Self.byteCountMax else { return }
         throw StoreError(
@@ -59,7 +59,7 @@ extension ChannelPointer {
         return pointer
     }
 
-    init(_ document: JSONValue, of channel: ChannelName) throws(PointerProblem) {
+    package init(_ document: JSONValue, of channel: ChannelName) throws(PointerProblem) {
         guard let members = document.asObject else { throw .broken("it is not an object") }
         guard let format = document["castreeChannel"]?.asInt64, format > 0 else {
             throw .broken("it has no format number (\"castreeChannel\")")
@@ -123,7 +123,7 @@ extension WithdrawnVersion {
 }
 
 extension OfferedRelease {
-    var document: JSONValue {
+    package var document: JSONValue {
         let requirements = writtenRequirements.map {
             JSONValue.Member(key: $0.kind, value: .string($0.value))
         }
@@ -301,7 +301,7 @@ extension ChannelPointer {
         return nil
     }
 
-    var signing: [JSONValue.Member] {
+    package var signing: [JSONValue.Member] {
         .present([
             "origin": .text(origin), "trustVersion": .number(trustVersion),
             "expiresAt": .number(expiresAt),
@@ -324,7 +324,7 @@ extension ChannelPointer {
 
     /// Refuses a signed pointer that readers could understand in two ways.
     /// - Parameter document: what it was read from.
-    func checkSigned(_ document: JSONValue) throws(PointerProblem) {
+    package func checkSigned(_ document: JSONValue) throws(PointerProblem) {
         if let objection = objectionToSigning { throw .broken("it is signed, but \(objection)") }
         guard
             JSONWriter.serialize(document, sortedKeys: true)

@@ -46,6 +46,11 @@ public struct ChannelPointer: Sendable, Hashable {
 package struct WithdrawnVersion: Sendable, Hashable {
     package var name: VersionName
     package var content: ObjectID
+
+    package init(name: VersionName, content: ObjectID) {
+        self.name = name
+        self.content = content
+    }
 }
 
 /// One release as a channel offers it.
@@ -122,6 +127,12 @@ package struct PublishedFacts: Sendable, Hashable {
     /// The SHA-256 of the deflated copies' ``Places`` (in the facts' epoch, over their distinct addresses in
     /// ascending order); `nil` if all are in the facts' epoch.
     package var places: ObjectID?
+
+    package init(address: ObjectID, epoch: Int64 = 0, places: ObjectID? = nil) {
+        self.address = address
+        self.epoch = epoch
+        self.places = places
+    }
 }
 
 /// How to find a version in an origin, and how to recognize it.

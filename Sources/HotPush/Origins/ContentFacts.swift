@@ -186,7 +186,7 @@ extension DirectoryOrigin {
 extension FileSystem {
     /// The content of a derived file; `nil` if it is missing (also below a non-directory), too large, closed, or no
     /// file.
-    func derived(
+    package func derived(
         _ directory: Int32, _ path: String, limit: Int
     ) throws(StoreError) -> [UInt8]? {
         try allowing(

@@ -6,10 +6,10 @@ import VersionTree
 ///
 /// It is immutable and named by the SHA-256 of its bytes. It only saves work: objects can be fetched one by one.
 package struct Delivery: Sendable, Hashable {
-    static let formatVersion: Int64 = 1
+    package static let formatVersion: Int64 = 1
     package static let byteCountMax: Int64 = 256 << 10
-    static let packCountMax = 64
-    static let depthMax = 8
+    package static let packCountMax = 64
+    package static let depthMax = 8
 
     package struct Pack: Sendable, Hashable {
         /// The SHA-256 of its bytes, which gives its path.
@@ -27,19 +27,38 @@ package struct Delivery: Sendable, Hashable {
         /// The memory for decoding besides mapped files, in bytes.
         package var memoryByteCount: Int64
 
+        package init(
+            address: ObjectID, byteCount: Int64, openingByteCount: Int64, objectCount: Int64,
+            contentByteCount: Int64, base: ObjectID?, codecs: [Int64], memoryByteCount: Int64
+        ) {
+            self.address = address
+            self.byteCount = byteCount
+            self.openingByteCount = openingByteCount
+            self.objectCount = objectCount
+            self.contentByteCount = contentByteCount
+            self.base = base
+            self.codecs = codecs
+            self.memoryByteCount = memoryByteCount
+        }
+
         /// Whether this castree has its codecs, and grants the memory that it takes.
         var isReadable: Bool {
             codecs.allSatisfy { UInt8(exactly: $0).flatMap(PackCodec.init(rawValue:)) != nil }
                 && memoryByteCount <= Self.memoryByteCountMax
         }
 
-        static let memoryByteCountMax: Int64 = 16 << 20
+        package static let memoryByteCountMax: Int64 = 16 << 20
     }
 
     /// The manifest to which all packs lead.
     package var manifest: ObjectID
     /// In no particular order.
     package var packs: [Pack]
+
+    package init(manifest: ObjectID, packs: [Pack]) {
+        self.manifest = manifest
+        self.packs = packs
+    }
 }
 
 package struct PublishedDelivery: Sendable, Hashable {

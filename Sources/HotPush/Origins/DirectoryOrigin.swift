@@ -6,9 +6,9 @@ package import CASStore
 package final class DirectoryOrigin: Sendable {
     /// The directory, as the caller spelled it.
     package let path: String
-    let fileSystem: any FileSystem
+    package let fileSystem: any FileSystem
     private let root: Descriptor
-    var directory: Int32 { root.raw }
+    package var directory: Int32 { root.raw }
     /// - Throws: `.noOrigin` if there is none; `.unsupportedFormat` if it is newer than this castree; `.permission`,
     ///   `.io`.
     package init(
@@ -31,7 +31,7 @@ package final class DirectoryOrigin: Sendable {
         self.root = root
     }
 
-    static func noOrigin(_ path: String) -> StoreError {
+    package static func noOrigin(_ path: String) -> StoreError {
         let (shown, disk) = (printable(path), POSIXFileSystem())
         if Store.stands(at: path, disk) {
             return StoreError(
@@ -175,15 +175,15 @@ extension DirectoryOrigin {
 }
 
 /// A directory held by reference, because there may be none.
-final class OpenedDirectory: Sendable {
+package final class OpenedDirectory: Sendable {
     private let descriptor: Descriptor
 
-    var raw: Int32 { descriptor.raw }
+    package var raw: Int32 { descriptor.raw }
 
     private init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
 
     /// Opens a directory, following links in the path that a user typed but not in names inside it; `nil` if missing.
-    static func open(
+    package static func open(
         _ parent: Int32, _ name: String, _ fileSystem: any FileSystem
     ) throws(StoreError) -> OpenedDirectory? {
         let access: Access =

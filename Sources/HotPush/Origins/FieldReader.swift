@@ -101,13 +101,13 @@ package struct FieldReader {
         return number
     }
 
-    mutating func integer(
+    package mutating func integer(
         ifThere key: String, _ range: ClosedRange<Int64>
     ) throws(PointerProblem) -> Int64? {
         has(key) ? try integer(key, range) : nil
     }
 
-    mutating func address(ifThere key: String) throws(PointerProblem) -> ObjectID? {
+    package mutating func address(ifThere key: String) throws(PointerProblem) -> ObjectID? {
         has(key) ? try address(key) : nil
     }
 

@@ -6,7 +6,7 @@ extension Rollout {
     static let saltByteCountMax = 128
 
     /// The rule that it breaks; `nil` if none.
-    var problem: String? {
+    package var problem: String? {
         if !(0...1000).contains(perMille) { return "a roll-out is from 0 to 1000 per mille" }
         if salt.utf8.count > Self.saltByteCountMax {
             return "the salt of a roll-out has at most \(Self.saltByteCountMax) bytes"
@@ -30,7 +30,7 @@ extension Requirement {
     /// Required by a release with an epoch: to know that its objects are not where older castrees look.
     package static let knowingEpochs = Requirement(kind: epochs, value: "1")
     /// The kind of ``knowingEpochs``, which castree adds to every pointer that needs it.
-    static let epochs = "epochs"
+    package static let epochs = "epochs"
 }
 
 extension OfferedRelease {
@@ -47,7 +47,7 @@ extension [Requirement] {
     private static let valueByteCountMax = 256
 
     /// The rule that they break; `nil` if none.
-    var problem: String? {
+    package var problem: String? {
         if count > Self.countMax { return "there are more than \(Self.countMax) requirements" }
         var kinds: Set<String> = []
         for requirement in self {
@@ -74,7 +74,7 @@ extension [Requirement] {
     }
 
     /// Why a publisher may not ask for them; `nil` if it may.
-    var problemOfOffer: String? {
+    package var problemOfOffer: String? {
         if haveEpochs {
             return "castree writes the requirement \(Requirement.epochs) itself, where it is needed"
         }

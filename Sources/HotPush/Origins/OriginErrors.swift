@@ -21,22 +21,24 @@ extension StoreError.Code {
 
 /// The value of an expression; `nil` if it throws an error with one of these codes.
 @discardableResult
-func allowing<R: ~Copyable>(
+package func allowing<R: ~Copyable>(
     _ codes: [StoreError.Code], _ value: @autoclosure () throws(StoreError) -> R?
 ) throws(StoreError) -> R? {
     try allowing({ codes.contains($0.code) }, try value())
 }
 
 extension StoreError {
-    static func untrusted(_ problem: String) -> StoreError { StoreError(.untrusted, problem) }
+    package static func untrusted(_ problem: String) -> StoreError {
+        StoreError(.untrusted, problem)
+    }
 
     static func badKey(_ problem: String) -> StoreError { StoreError(.badKey, problem) }
 
-    static func damagedOrigin(_ problem: String, object: ObjectID? = nil) -> StoreError {
+    package static func damagedOrigin(_ problem: String, object: ObjectID? = nil) -> StoreError {
         StoreError(.damagedOrigin, problem, object: object)
     }
 
-    static func noChannel(_ channel: ChannelName, in place: String) -> StoreError {
+    package static func noChannel(_ channel: ChannelName, in place: String) -> StoreError {
         StoreError(
             .notOffered,
             "the origin \(printable(place)) has no channel \(channel); castree channels \(printable(place)) lists its channels"
@@ -44,11 +46,11 @@ extension StoreError {
     }
 
     /// Whether the error concerns one place, which is closed or taken by something else; other places are unaffected.
-    var isOfPlace: Bool {
+    package var isOfPlace: Bool {
         code == .permission || isNotDirectory || isDirectory || isUnopenable
             || code == .io && cause == nil
     }
 
     /// Whether one file cannot be read: it is closed, replaced by something else, or on a bad part of the disk.
-    var saysFileIsUnreadable: Bool { isOfPlace || isOfOneName }
+    package var saysFileIsUnreadable: Bool { isOfPlace || isOfOneName }
 }

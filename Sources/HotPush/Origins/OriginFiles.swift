@@ -11,14 +11,14 @@ package enum OriginMarker {
     /// - Parameters:
     ///   - id: a signed origin's id, copied from its pointers.
     ///   - hasClients: whether clients of other systems update from it.
-    static func serialized(of id: String? = nil, hasClients: Bool = false) -> [UInt8] {
+    package static func serialized(of id: String? = nil, hasClients: Bool = false) -> [UInt8] {
         let format =
             id == nil && !hasClients ? OriginLayout.plainFormatVersion : OriginLayout.formatVersion
         return JSONValue.members(["castreeOrigin": .integer(format), "origin": .text(id)]).fileBytes
     }
 
     /// The id that a marker names; `nil` for an unsigned origin.
-    static func id(in bytes: [UInt8]) -> String? {
+    package static func id(in bytes: [UInt8]) -> String? {
         // The format is checked elsewhere.
         guard let document = try? JSONValue.parse(bytes),
             let id = document["origin"]?.asString, ChannelPointer.isOriginID(id)
@@ -28,7 +28,7 @@ package enum OriginMarker {
 
     /// Whether the directory is an origin that this castree knows.
     /// - Throws: `.badOrigin` for a file that is not a marker; `.unsupportedFormat`.
-    static func isPresent(
+    package static func isPresent(
         _ root: Int32, _ path: String, _ fileSystem: any FileSystem
     ) throws(StoreError) -> Bool {
         do throws(StoreError) {
@@ -69,7 +69,7 @@ package enum OriginMarker {
         return format > 0 ? format : nil
     }
 
-    static func isKnown(_ bytes: [UInt8]) -> Bool {
+    package static func isKnown(_ bytes: [UInt8]) -> Bool {
         format(in: bytes).map { $0 <= OriginLayout.formatVersion } ?? false
     }
 
@@ -95,7 +95,7 @@ package enum OriginMarker {
 extension OriginMarker {
     /// The lost or overwritten marker of an origin, as its pointers and files determine it; `nil` if the marker is
     /// there, or nothing is offered.
-    static func remade(
+    package static func remade(
         _ root: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> [UInt8]? {
         let opened = try allowing(
@@ -120,7 +120,7 @@ extension OriginMarker {
     }
 
     /// - Throws: `.noOrigin` for an origin that has lost its marker.
-    static func refuseLost(
+    package static func refuseLost(
         _ root: Int32, _ path: String, _ fileSystem: any FileSystem
     ) throws(StoreError) {
         guard try remade(root, fileSystem) != nil else { return }
@@ -133,7 +133,7 @@ extension OriginMarker {
 
 extension ChannelPointer {
     /// The channels that have a pointer in `channels/`, sorted.
-    static func channels(
+    package static func channels(
         _ directory: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> [ChannelName] {
         // A file with any other name is not castree's.
@@ -141,7 +141,7 @@ extension ChannelPointer {
             .sorted()
     }
 
-    static func read(
+    package static func read(
         _ channel: ChannelName, _ directory: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> ChannelPointer? {
         let file = OriginLayout.pointerFile(channel)

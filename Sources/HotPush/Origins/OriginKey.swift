@@ -1,5 +1,5 @@
 package import CASStore
-import Storage
+package import Storage
 
 /// The kind, address and epoch of an immutable file of an origin.
 package struct OriginKey: Sendable, Hashable {
@@ -28,7 +28,7 @@ package struct OriginKey: Sendable, Hashable {
     package var path: String { OriginLayout.path(kind, address, in: epoch) }
 
     /// The directory of all objects, deflated copies or packs of an epoch.
-    static func prefix(of kind: Kind, in epoch: Int64) -> String {
+    package static func prefix(of kind: Kind, in epoch: Int64) -> String {
         switch kind {
         case .twin: OriginLayout.prefix(OriginLayout.twins, in: epoch)
         case .pack: OriginLayout.prefix(OriginLayout.packs, in: epoch)
@@ -79,7 +79,7 @@ package struct PlacedFile: Sendable, Hashable {
         self.byteCount = byteCount
     }
 
-    init(_ file: SizedKey) { self.init(file.key, byteCount: file.byteCount) }
+    package init(_ file: SizedKey) { self.init(file.key, byteCount: file.byteCount) }
 
     package var name: OriginKey { key.name }
 
@@ -112,7 +112,7 @@ extension OriginKey {
 
 extension OriginKey.Kind {
     /// Whether every check reads it, because it names other files.
-    var isRead: Bool {
+    package var isRead: Bool {
         switch self {
         case .manifest, .places, .delivery, .facts, .delta: true
         case .object, .pack, .twin, .document: false
@@ -121,7 +121,7 @@ extension OriginKey.Kind {
 }
 
 extension OriginKey {
-    var fields: StoredFields {
+    package var fields: StoredFields {
         switch kind {
         case .object, .pack, .twin, .document: .object
         case .manifest, .places, .delivery, .facts, .delta: .document
@@ -132,16 +132,19 @@ extension OriginKey {
 package struct SizedKey: Sendable, Hashable {
     package let key: OriginKey
     package let byteCount: Int64
-}
 
-extension SizedKey {
-    init(_ kind: OriginKey.Kind, _ address: ObjectID, in epoch: Int64, _ byteCount: Int64) {
+    package init(key: OriginKey, byteCount: Int64) {
+        self.key = key
+        self.byteCount = byteCount
+    }
+
+    package init(_ kind: OriginKey.Kind, _ address: ObjectID, in epoch: Int64, _ byteCount: Int64) {
         self.init(key: OriginKey(kind, address, in: epoch), byteCount: byteCount)
     }
 }
 
 extension Sequence<SizedKey> {
-    var byteCount: Int64 { reduce(0) { $0.addingClamped($1.byteCount) } }
+    package var byteCount: Int64 { reduce(0) { $0.addingClamped($1.byteCount) } }
 }
 
 package struct FileFigures: Sendable, Hashable {
@@ -150,7 +153,7 @@ package struct FileFigures: Sendable, Hashable {
 
     package init() {}
 
-    mutating func add(_ byteCount: Int64) {
+    package mutating func add(_ byteCount: Int64) {
         count += 1
         self.byteCount = self.byteCount.addingClamped(byteCount)
     }

@@ -1,5 +1,5 @@
 package import CASStore
-import VersionTree
+package import VersionTree
 
 /// Every path inside an origin, relative to it; the same for directories and URLs.
 ///
@@ -27,54 +27,54 @@ package enum OriginLayout {
     /// The newest layout that is read, which signed origins and those with other systems' clients have.
     package static let formatVersion: Int64 = 2
     /// The layout of all other origins.
-    static let plainFormatVersion: Int64 = 1
+    package static let plainFormatVersion: Int64 = 1
     package static let manifestByteCountMax = Manifest.byteCountMax
 
     package static let marker = "origin.json"
-    static let objects = "objects"
-    static let manifests = "manifests"
-    static let packs = "packs"
-    static let deliveries = "deliveries"
-    static let epochs = "e"
-    static let places = "places"
+    package static let objects = "objects"
+    package static let manifests = "manifests"
+    package static let packs = "packs"
+    package static let deliveries = "deliveries"
+    package static let epochs = "e"
+    package static let places = "places"
     package static let trust = "trust"
-    static let twins = "deflated"
-    static let facts = "facts"
+    package static let twins = "deflated"
+    package static let facts = "facts"
     package static let clients = "for"
-    static let clientConfiguration = "config.json"
+    package static let clientConfiguration = "config.json"
     static let clientDocuments = "documents"
     package static let channels = "channels"
     package static let channelList = "channels.json"
-    static let suffix = ".json"
+    package static let suffix = ".json"
 
     /// Files and directories that readers need beside the marker.
-    static let readNames = readDirectories + [channelList]
+    package static let readNames = readDirectories + [channelList]
     private static let readDirectories = [
         objects, manifests, packs, deliveries, twins, facts, clients, trust, channels,
     ]
     /// Directories that a withdrawal does without.
-    static let unneededToWithdraw = [packs, deliveries, twins, facts, clients]
+    package static let unneededToWithdraw = [packs, deliveries, twins, facts, clients]
     /// Names that show an origin, a store or something else: no origin is begun beside them.
-    static let taken = [objects, manifests, channels, StoreLayout.format]
+    package static let taken = [objects, manifests, channels, StoreLayout.format]
     /// Names that are a directory in every origin that has them.
-    static let directories = readDirectories + [log, epochs]
+    package static let directories = readDirectories + [log, epochs]
 
-    static let log = "log"
-    static let probe = "probe"
+    package static let log = "log"
+    package static let probe = "probe"
 
     package static let work = ".publish"
-    static let lock = "lock"
-    static let staging = "staging"
-    static let frames = "frames"
+    package static let lock = "lock"
+    package static let staging = "staging"
+    package static let frames = "frames"
     /// Base candidates kept by older castree versions; deleted when found.
-    static let sketches = "sketches"
-    static let packed = "packed.json"
+    package static let sketches = "sketches"
+    package static let packed = "packed.json"
     /// The largest labels that other systems' clients were told.
     package static let clientLabels = "labels.json"
-    static let packingLock = "packing"
+    package static let packingLock = "packing"
     /// Space for pointers and notes on a full disk.
-    static let reserve = "reserve"
-    static let packingPrefix = "work-"
+    package static let reserve = "reserve"
+    package static let packingPrefix = "work-"
 
     /// - Parameter epoch: that in which the file was written; deltas are all of the first.
     package static func path(
@@ -94,7 +94,9 @@ package enum OriginLayout {
         }
     }
 
-    static func prefix(_ name: String, in epoch: Int64) -> String { "\(root(epoch))\(name)/" }
+    package static func prefix(_ name: String, in epoch: Int64) -> String {
+        "\(root(epoch))\(name)/"
+    }
 
     /// Splits a path after its epoch; `nil` for an epoch that nobody writes.
     package static func epoch(of path: String) -> (epoch: Int64, path: String)? {
@@ -110,7 +112,7 @@ package enum OriginLayout {
     }
 
     /// `manifests/<version>.json`, if only the version is known; no character of its name needs escaping in a URL path.
-    static func manifest(named version: VersionName) -> String {
+    package static func manifest(named version: VersionName) -> String {
         "\(manifests)/\(version)\(suffix)"
     }
 
@@ -144,15 +146,15 @@ package enum OriginLayout {
 
     package static func trust(_ version: Int64) -> String { "\(trust)/\(version)\(suffix)" }
 
-    static func trustVersion(of path: String) -> Int64? {
+    package static func trustVersion(of path: String) -> Int64? {
         let digits = path.dropFirst(trust.utf8.count + 1).dropLast(suffix.utf8.count)
         guard let version = Int64(digits), version > 0, trust(version) == path else { return nil }
         return version
     }
 
-    static func isTrust(_ path: String) -> Bool { trustVersion(of: path) != nil }
+    package static func isTrust(_ path: String) -> Bool { trustVersion(of: path) != nil }
 
-    static func logEntry(_ number: Int64) -> String {
+    package static func logEntry(_ number: Int64) -> String {
         let digits = String(number)
         return
             "\(log)/\(String(repeating: "0", count: max(0, 10 - digits.utf8.count)))\(digits)\(suffix)"
@@ -161,16 +163,16 @@ package enum OriginLayout {
     /// Shows in a directory that its origin is in a bucket, so that nobody publishes there.
     package static let logMark = logEntry(1)
 
-    static func number(ofLogEntry path: String) -> Int64? {
+    package static func number(ofLogEntry path: String) -> Int64? {
         let digits = path.dropFirst(log.utf8.count + 1).dropLast(suffix.utf8.count)
         guard let number = Int64(digits), number > 0, logEntry(number) == path else { return nil }
         return number
     }
 
-    static func probe(_ token: String) -> String { "\(probe)/\(token)" }
+    package static func probe(_ token: String) -> String { "\(probe)/\(token)" }
 
     /// Whether a path is that of a probe's file; others beside it are not castree's.
-    static func isProbe(_ path: String) -> Bool {
+    package static func isProbe(_ path: String) -> Bool {
         guard path.hasPrefix("\(probe)/") else { return false }
         let token = path.utf8.dropFirst(probe.utf8.count + 1)
         return token.count == 32
@@ -182,7 +184,7 @@ package enum OriginLayout {
 
     /// Reports an unreadable directory that is not castree's, such as a file system's snapshots or lost files.
     /// - Returns: `false` for a directory of castree's.
-    static func passes(
+    package static func passes(
         over directory: String, _ error: StoreError, _ notice: (String) -> Void
     ) -> Bool {
         let names = directory.split(separator: "/").map(String.init)
@@ -205,7 +207,7 @@ package enum OriginLayout {
     }
 
     /// Whether a path belongs to another origin at `e/<epoch>`: no epoch has a log, pointers or a marker.
-    static func isOfInnerOrigin(_ path: String) -> Bool {
+    package static func isOfInnerOrigin(_ path: String) -> Bool {
         guard let (epoch, rest) = epoch(of: path), epoch > 0 else { return false }
         return rest == marker || rest.hasPrefix("\(log)/") || rest.hasPrefix(channels)
     }
@@ -216,7 +218,7 @@ package enum OriginLayout {
         "\(address).from.\(base)\(suffix)"
     }
 
-    static func delta(ofFile name: String) -> (manifest: ObjectID, base: ObjectID)? {
+    package static func delta(ofFile name: String) -> (manifest: ObjectID, base: ObjectID)? {
         guard name.utf8.count == 64 + 6 + 64 + suffix.utf8.count, name.hasSuffix(suffix),
             let manifest = ObjectID(String(name.prefix(64))),
             let base = ObjectID(String(name.dropLast(suffix.count).suffix(64))),
@@ -227,7 +229,7 @@ package enum OriginLayout {
 
     static func pointerFile(_ channel: ChannelName) -> String { channel.description + suffix }
 
-    static func address(ofManifestFile name: String) -> ObjectID? {
+    package static func address(ofManifestFile name: String) -> ObjectID? {
         guard name.utf8.count == 64 + suffix.utf8.count, name.hasSuffix(suffix) else { return nil }
         return ObjectID(String(name.dropLast(suffix.count)))
     }
@@ -237,7 +239,7 @@ package enum OriginLayout {
         return channel(ofPointerFile: String(path.dropFirst(channels.count + 1)))
     }
 
-    static func channel(ofPointerFile name: String) -> ChannelName? {
+    package static func channel(ofPointerFile name: String) -> ChannelName? {
         guard name.hasSuffix(suffix) else { return nil }
         // A file with an invalid name is not castree's.
         return try? ChannelName(String(name.dropLast(suffix.count)))

@@ -1,5 +1,5 @@
 package import CASStore
-import StrictJSON
+package import StrictJSON
 package import VersionTree
 
 /// The epochs of a manifest's objects, if many machines publish to one origin.
@@ -8,12 +8,12 @@ package import VersionTree
 /// immutable and named by the SHA-256 of their bytes: `e/<epoch>/places/<address>.json`. A release without them has
 /// all objects in its own epoch.
 package struct Places: Sendable, Hashable {
-    static let formatVersion: Int64 = 1
+    package static let formatVersion: Int64 = 1
     package static let byteCountMax: Int64 = 4 << 20
-    static let depthMax = 8
+    package static let depthMax = 8
 
     /// The epoch of each run of neighbours; adjacent runs differ.
-    private(set) var epochs: [Int64] = []
+    package private(set) var epochs: [Int64] = []
     /// The number after the last object of each run.
     private(set) var ends: [Int] = []
 
@@ -22,9 +22,9 @@ package struct Places: Sendable, Hashable {
         for epoch in epochs { append(1, in: epoch) }
     }
 
-    init() {}
+    package init() {}
 
-    mutating func append(_ count: Int, in epoch: Int64) {
+    package mutating func append(_ count: Int, in epoch: Int64) {
         let end = self.count + count
         if epochs.last == epoch {
             ends[ends.count - 1] = end
@@ -108,7 +108,7 @@ extension Places {
     /// - Parameters:
     ///   - count: how many objects there are.
     ///   - epochMax: the epoch of the release.
-    static func parse(
+    package static func parse(
         _ bytes: [UInt8], count: Int, epochMax: Int64
     ) throws(JSONError) -> Places {
         let limits = JSONLimits(depth: depthMax, byteCount: Int(byteCountMax))
@@ -166,7 +166,7 @@ extension Places {
 extension Places {
     /// Places within a size, with nearly as few objects moved to the newest epoch as possible.
     /// - Parameter newest: not less than any epoch of these.
-    func bounded(by byteCountMax: Int64, newest: Int64) -> Places {
+    package func bounded(by byteCountMax: Int64, newest: Int64) -> Places {
         if serialized().count <= byteCountMax { return self }
         var best = Places()
         best.append(count, in: newest)

@@ -1,11 +1,11 @@
 import CASStore
-import StrictJSON
+package import StrictJSON
 
 /// The signature of one key in a pointer or a trust file.
 package struct PointerSignature: Sendable, Hashable {
     package static let countMax = 8
     /// The size of an Ed25519 signature (RFC 8032, section 5.1.6).
-    static let byteCount = 64
+    package static let byteCount = 64
 
     /// The id of the key (``VerificationKey/id``).
     package let key: String
@@ -19,7 +19,7 @@ package struct PointerSignature: Sendable, Hashable {
 
 extension [PointerSignature] {
     /// The list in its order: `[{"key":"…","signature":"…"}]`.
-    var document: JSONValue {
+    package var document: JSONValue {
         .array(
             map {
                 .members(["key": .string($0.key), "signature": .text(Base64.string($0.signature))])
@@ -57,21 +57,21 @@ extension [PointerSignature] {
 }
 
 /// The signatures of a pointer of any format, and the bytes that they sign.
-struct PointerSeal: Sendable {
-    let origin: String?
+package struct PointerSeal: Sendable {
+    package let origin: String?
     let signedBytes: [UInt8]
-    let signatures: [PointerSignature]
+    package let signatures: [PointerSignature]
 }
 
 extension ChannelPointer {
-    var seal: PointerSeal {
+    package var seal: PointerSeal {
         PointerSeal(origin: origin, signedBytes: signedBytes, signatures: signatures)
     }
 }
 
 extension PointerSeal {
     /// Reads the seal of a pointer that may be newer than this castree; `nil` if there is none.
-    init?(_ pointer: JSONValue) {
+    package init?(_ pointer: JSONValue) {
         guard let members = pointer.asObject else { return nil }
         var fields = FieldReader(members, place: "the pointer")
         // Missing signatures, or those in another spelling, prove nothing.

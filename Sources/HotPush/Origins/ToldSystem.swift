@@ -1,6 +1,6 @@
 /// The name in paths of another system whose clients update from an origin; HotPush itself knows none of them.
 package struct ToldSystem: Sendable, Hashable, Comparable, CustomStringConvertible {
-    static let countMax = 16
+    package static let countMax = 16
 
     package let description: String
 

@@ -1,26 +1,26 @@
 package import CASStore
-import VersionTree
+package import VersionTree
 
 /// The first 24 bytes of a pack: `castpack`, then in little endian the format and the table's size (32 bits each),
 /// and the whole pack's size (64 bits).
-struct PackHead: Sendable, Hashable {
-    static let byteCount = 24
-    static let formatVersion: UInt32 = 1
+package struct PackHead: Sendable, Hashable {
+    package static let byteCount = 24
+    package static let formatVersion: UInt32 = 1
     private static let magic = Array("castpack".utf8)
 
-    var tableByteCount: Int
-    var packByteCount: Int64
+    package var tableByteCount: Int
+    package var packByteCount: Int64
 
-    var framesStart: Int64 { Int64(Self.byteCount + tableByteCount) }
+    package var framesStart: Int64 { Int64(Self.byteCount + tableByteCount) }
 
-    init(tableByteCount: Int, packByteCount: Int64) {
+    package init(tableByteCount: Int, packByteCount: Int64) {
         self.tableByteCount = tableByteCount
         self.packByteCount = packByteCount
     }
 
     /// - Parameter packByteCount: the size that the delivery promises.
     /// - Throws: `.badPack`.
-    init(parsing bytes: [UInt8], packByteCount: Int64) throws(StoreError) {
+    package init(parsing bytes: [UInt8], packByteCount: Int64) throws(StoreError) {
         guard bytes.count == Self.byteCount, bytes.starts(with: Self.magic) else {
             throw .badPack("it does not begin as one")
         }
@@ -40,7 +40,7 @@ struct PackHead: Sendable, Hashable {
         guard framesStart < packByteCount else { throw .badPack("it ends before its frames") }
     }
 
-    var serialized: [UInt8] {
+    package var serialized: [UInt8] {
         Self.magic + Self.bytes(UInt64(Self.formatVersion), 4)
             + Self.bytes(UInt64(tableByteCount), 4) + Self.bytes(UInt64(packByteCount), 8)
     }
@@ -60,7 +60,7 @@ extension StoreError.Code {
 }
 
 extension StoreError {
-    static func badPack(_ problem: String, _ code: Code = .badPack) -> StoreError {
+    package static func badPack(_ problem: String, _ code: Code = .badPack) -> StoreError {
         StoreError(code, "the pack is refused: \(problem)")
     }
 
@@ -75,32 +75,32 @@ extension StoreError {
 }
 
 /// The bounds of packs (`docs/origin-format.md`, *Bounds*), which readers enforce and publishers obey.
-enum PackLimits {
-    static let packByteCountMax: Int64 = 4 << 30
+package enum PackLimits {
+    package static let packByteCountMax: Int64 = 4 << 30
     /// The largest table, as it is in the pack.
-    static let tableByteCountMax = 4 << 20
+    package static let tableByteCountMax = 4 << 20
     /// The largest table, decoded.
-    static let tableContentByteCountMax = 64 << 20
-    static let frameCountMax = 1_000_000
+    package static let tableContentByteCountMax = 64 << 20
+    package static let frameCountMax = 1_000_000
     /// The largest window of a frame without a prefix.
-    static let windowByteCountMax = 8 << 20
+    package static let windowByteCountMax = 8 << 20
     /// The largest single base, and the largest content of a frame with bases.
-    static let baseByteCountMax: Int64 = 64 << 20
+    package static let baseByteCountMax: Int64 = 64 << 20
     /// How many bytes of bases a pack's frames may read, besides 512 times its content.
     static let allBasesByteCountMax: Int64 = 256 << 20
-    static let baseCountMax = 64
+    package static let baseCountMax = 64
     /// The most bytes of several bases together.
-    static let jointBaseByteCountMax: Int64 = 8 << 20
+    package static let jointBaseByteCountMax: Int64 = 8 << 20
     /// The largest manifest that comes with a prefix.
-    static let prefixedManifestByteCountMax: Int64 = 64 << 20
+    package static let prefixedManifestByteCountMax: Int64 = 64 << 20
 
     /// The largest pack of so much content, including the manifest.
-    static func packByteCountMax(ofContent byteCount: Int64) -> Int64 {
+    package static func packByteCountMax(ofContent byteCount: Int64) -> Int64 {
         min(byteCount.addingClamped(byteCount / 100).addingClamped(1 << 20), packByteCountMax)
     }
 
     /// The largest decoded table of so many objects.
-    static func tableContentByteCountMax(ofObjects count: Int) -> Int {
+    package static func tableContentByteCountMax(ofObjects count: Int) -> Int {
         min(
             count.multipliedReportingOverflow(by: 24).partialValue + 1 << 20,
             tableContentByteCountMax)
@@ -120,11 +120,11 @@ enum PackLimits {
 /// The objects of a version by number, as packs name them: the rank among the distinct addresses of its entries.
 ///
 /// A pack thus spends two or three bytes on an object instead of 32. Manifests of one content give the same numbers.
-struct NumberedObjects: Sendable {
+package struct NumberedObjects: Sendable {
     /// Sorted by address.
-    let references: [Reference]
+    package let references: [Reference]
 
-    init(of manifest: Manifest) {
+    package init(of manifest: Manifest) {
         var all: [Reference] = []
         all.reserveCapacity(manifest.count)
         for position in 0..<manifest.count {
@@ -137,7 +137,7 @@ struct NumberedObjects: Sendable {
     }
 
     /// - Parameter all: what the entries name, in any order.
-    init(_ all: [Reference]) {
+    package init(_ all: [Reference]) {
         let all = all.sorted { $0.address < $1.address }
         var distinct: [Reference] = []
         distinct.reserveCapacity(all.count)
@@ -145,9 +145,9 @@ struct NumberedObjects: Sendable {
         references = distinct
     }
 
-    var count: Int { references.count }
+    package var count: Int { references.count }
 
-    func number(of address: ObjectID) -> UInt32? {
+    package func number(of address: ObjectID) -> UInt32? {
         let place = references.firstPosition { $0.address < address }
         guard place < references.count, references[place].address == address else { return nil }
         return UInt32(place)

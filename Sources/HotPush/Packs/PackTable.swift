@@ -1,8 +1,8 @@
-import CASStore
-import Zstandard
+package import CASStore
+package import Zstandard
 
 /// How the bytes of a frame give its content.
-enum PackCodec: UInt8, Sendable, Hashable, CaseIterable {
+package enum PackCodec: UInt8, Sendable, Hashable, CaseIterable {
     /// They are the content.
     case stored = 0
     /// They are a zstd frame.
@@ -15,38 +15,45 @@ enum PackCodec: UInt8, Sendable, Hashable, CaseIterable {
 ///
 /// The first frame is the manifest, whose objects are numbered. Bases are numbered in another content, which the
 /// delivery names (`from`). The table has no sizes: they come from the manifest, so that no pack can promise others.
-struct PackTable: Sendable, Hashable {
+package struct PackTable: Sendable, Hashable {
     /// A part of the pack that is decoded as one.
-    struct Frame: Sendable, Hashable {
-        var codec: PackCodec
-        var byteCount: Int64
+    package struct Frame: Sendable, Hashable {
+        package var codec: PackCodec
+        package var byteCount: Int64
         /// The numbers of the objects used as its prefix.
-        var bases: [UInt32] = []
+        package var bases: [UInt32] = []
         /// The numbers of the decoded objects, in order.
-        var objects: [UInt32] = []
-        var offset: Int64 = 0
+        package var objects: [UInt32] = []
+        package var offset: Int64 = 0
         /// Set by ``PackTable/measure(manifest:_:from:)``.
-        var contentByteCount: Int64 = 0
+        package var contentByteCount: Int64 = 0
 
-        var end: Int64 { offset + byteCount }
+        package init(codec: PackCodec, byteCount: Int64) {
+            self.codec = codec
+            self.byteCount = byteCount
+        }
+
+        package var end: Int64 { offset + byteCount }
     }
 
     /// In the order of the pack; the first is the manifest's.
-    var frames: [Frame] = []
+    package var frames: [Frame] = []
+
+    package init() {}
 
     /// Excludes the manifest.
-    var contentByteCount: Int64 {
+    package var contentByteCount: Int64 {
         frames.dropFirst().reduce(0) { $0.addingClamped($1.contentByteCount) }
     }
 
-    var objectCount: Int { frames.reduce(0) { $0 + $1.objects.count } }
+    package var objectCount: Int { frames.reduce(0) { $0 + $1.objects.count } }
 
     /// Gives each frame its size, and checks what depends on sizes.
     /// - Parameters:
     ///   - manifest: the size of the manifest.
     ///   - bases: those of the content from which the pack leads, if any.
     /// - Throws: `.badPack` for a number that no object has, or a frame beyond its bounds.
-    mutating func measure(
+    package mutating func measure(
         manifest byteCount: Int64, _ objects: NumberedObjects, from bases: NumberedObjects?
     ) throws(StoreError) {
         for position in frames.indices {
@@ -100,7 +107,7 @@ extension PackTable {
     ///   - bytes: the table as it is in the pack: one zstd frame.
     ///   - countMax: the most objects that a manifest may name; more are refused before they take memory.
     /// - Throws: `.badPack`.
-    init(
+    package init(
         decoding bytes: [UInt8], head: PackHead, countMax: Int, decoder: ZstdDecoder
     ) throws(StoreError) {
         let text: [UInt8]
@@ -233,7 +240,7 @@ private struct TableReader {
 
 extension PackTable {
     /// The uncompressed numbers.
-    var serialized: [UInt8] {
+    package var serialized: [UInt8] {
         var bytes: [UInt8] = []
         Self.append(Int64(frames.count), to: &bytes)
         for (position, frame) in frames.enumerated() {

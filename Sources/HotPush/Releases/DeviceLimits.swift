@@ -1,5 +1,5 @@
-import CASStore
-import VersionTree
+package import CASStore
+package import VersionTree
 
 /// What a device accepts by default, for those who publish and those who pull.
 ///
@@ -22,7 +22,7 @@ package struct DeviceLimits: Sendable, Hashable {
     }
 
     /// Why a device would refuse so many files and directories; `nil` if it would not.
-    func objection(toFiles count: Int, directories: Int) -> String? {
+    package func objection(toFiles count: Int, directories: Int) -> String? {
         guard count + directories > entryCount else { return nil }
         return
             "it has \(counted(count, "file")) in \(directories) \(directories == 1 ? "directory" : "directories"), and a device takes \(entryCount) of both "
@@ -30,7 +30,7 @@ package struct DeviceLimits: Sendable, Hashable {
     }
 
     /// Why a device would refuse a version's manifest; `nil` if it would not.
-    func objection(to manifest: Manifest, byteCount: Int64) throws(StoreError) -> String? {
+    package func objection(to manifest: Manifest, byteCount: Int64) throws(StoreError) -> String? {
         let directories = manifest.directoryCount
         if let objection = objection(toFiles: manifest.count, directories: directories) {
             return objection

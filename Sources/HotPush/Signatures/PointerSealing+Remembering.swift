@@ -1,12 +1,14 @@
-import CASStore
-import Storage
+package import CASStore
+package import Storage
 import VersionTree
 
 extension PointerSealing {
     /// Raises a pointer above all that was signed of its channel, which devices may have seen; sequences are unique.
     /// - Returns: the highest sequence that was signed.
     @discardableResult
-    func raise(_ pointer: inout ChannelPointer, in origin: String) throws(StoreError) -> Int64 {
+    package func raise(
+        _ pointer: inout ChannelPointer, in origin: String
+    ) throws(StoreError) -> Int64 {
         var used: Int64 = 0
         for memory in signers.compactMap(\.memory) {
             used = max(used, try memory.used(of: pointer.channel, in: origin))
@@ -20,7 +22,7 @@ extension PointerSealing {
     /// None if the publisher adopts what is there.
     /// - Parameter pointers: what the place offers.
     /// - Throws: what reading the memory throws.
-    func unfinished(
+    package func unfinished(
         at place: String, upon pointers: [ChannelName: ChannelPointer]
     ) throws(StoreError) -> [ChannelPointer] {
         guard !adopts else { return [] }
@@ -47,7 +49,9 @@ extension PointerSealing {
     }
 
     /// - Parameter rest: what becomes of the pointer.
-    static func unfinished(_ pointer: ChannelPointer, at place: String, _ rest: String) -> String {
+    package static func unfinished(
+        _ pointer: ChannelPointer, at place: String, _ rest: String
+    ) -> String {
         "sequence \(pointer.sequence) of channel \(pointer.channel) was signed and is not in \(place): the command that signed "
             + "it was cut short, and \(rest)"
     }
@@ -56,7 +60,7 @@ extension PointerSealing {
     /// - Parameter before: what it was built upon.
     /// - Throws: why it cannot be noted, in which case nothing may be written. A key in a place that nobody can write
     ///   to has no memory, which is reported.
-    func prepare(
+    package func prepare(
         _ pointer: ChannelPointer, upon before: ChannelPointer?, at place: String,
         notice: (String) -> Void
     ) throws(StoreError) {
@@ -81,7 +85,7 @@ extension PointerSealing {
     }
 
     /// The trust files by which the keys have signed, in ascending order.
-    func trusts(of origin: String) throws(StoreError) -> [TrustFile] {
+    package func trusts(of origin: String) throws(StoreError) -> [TrustFile] {
         var files: [Int64: TrustFile] = [:]
         for memory in signers.compactMap(\.memory) {
             for file in try memory.trusts(of: origin) { files[file.version] = file }
@@ -104,7 +108,7 @@ extension PointerSealing {
 
     /// Remembers beside the keys what was signed and written.
     /// - Parameter read: reads a version of the origin's trust.
-    func remember(
+    package func remember(
         _ pointer: ChannelPointer, at place: String, notice: (String) -> Void,
         _ read: (Int64) throws(StoreError) -> TrustFile?
     ) {
@@ -161,7 +165,7 @@ extension PointerSealing {
     /// trust is then the newest that the origin proves, or by which one of the keys has signed, if that is newer.
     /// - Throws: `.untrusted` if too few of the keys that count sign, or the pointer names an older version than one
     ///   of them has signed by, unless fewer are allowed.
-    func counted(_ base: Base, in origin: any ObjectStorage) throws(StoreError) -> Base {
+    package func counted(_ base: Base, in origin: any ObjectStorage) throws(StoreError) -> Base {
         var base = base
         var file: TrustFile?
         let known = allowsFewer ? nil : try trusts(of: base.origin).last

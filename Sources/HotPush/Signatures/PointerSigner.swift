@@ -35,7 +35,7 @@ extension [any PointerSigner] {
     ///
     /// Each is verified, because a program may have another key than it claims.
     /// - Throws: what a signer throws; `.badKey` for one whose signature does not verify.
-    func sign(_ bytes: [UInt8]) throws(StoreError) -> [PointerSignature] {
+    package func sign(_ bytes: [UInt8]) throws(StoreError) -> [PointerSignature] {
         var signatures: [PointerSignature] = []
         for signer in self {
             let signature = try signer.sign(bytes)

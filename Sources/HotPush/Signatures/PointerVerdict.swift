@@ -1,5 +1,5 @@
-import CASStore
-import VersionTree
+package import CASStore
+package import VersionTree
 
 /// Judges a pointer by the trusted keys of an origin: values in, a value out.
 ///
@@ -166,7 +166,7 @@ extension TrustedOrigin {
     ///
     /// Its sequence and its expiry are another matter (``PointerStanding``).
     /// - Parameter signers: becomes the keys that have signed it.
-    func objection(
+    package func objection(
         to pointer: ChannelPointer, signers: inout [String]
     ) throws(StoreError) -> String? {
         let judgement = try trustedKeys().judge(pointer, of: id)
@@ -211,7 +211,7 @@ extension TrustedOrigin {
     }
 
     /// What a device remembers of a channel within the bounds; see ``accept(_:grace:within:)``.
-    func bounded(
+    package func bounded(
         _ channel: ChannelName, within allows: (Int64) throws(StoreError) -> Bool
     ) throws(StoreError) -> TrustedOrigin {
         var origin = self

@@ -70,18 +70,18 @@ package struct TrustFile: Sendable, Hashable {
         }
     }
 
-    func isFollowing(_ previous: TrustedKeys, _ version: Int64, of origin: String) -> Bool {
+    package func isFollowing(_ previous: TrustedKeys, _ version: Int64, of origin: String) -> Bool {
         // Only the outcome matters, and the check fails for no other reason.
         (try? check(follows: previous, version, of: origin)) != nil
     }
 
     /// Whether a pointer of its origin names it, and its keys have signed that.
-    func counts(_ pointer: ChannelPointer) -> Bool {
+    package func counts(_ pointer: ChannelPointer) -> Bool {
         pointer.trustVersion == version && trusted.judge(pointer, of: origin).objection == nil
     }
 
     /// Reads a version; `nil` for an invalid file, which no device follows and which is therefore ignored.
-    static func ifSound(
+    package static func ifSound(
         _ read: @autoclosure () throws(StoreError) -> TrustFile?
     ) throws(StoreError) -> TrustFile? {
         try allowing([.untrusted, .tooLarge], try read())
@@ -98,7 +98,7 @@ package struct TrustFile: Sendable, Hashable {
 extension TrustFile {
     package func serialized() -> [UInt8] { document.fileBytes }
 
-    var document: JSONValue {
+    package var document: JSONValue {
         let members: [JSONValue.Member] = .present([
             "castreeTrust": .integer(Self.formatVersion), "createdAt": .integer(createdAt),
             "keys": .array(trusted.keys.map { .string($0.base64) }), "origin": .string(origin),

@@ -27,15 +27,15 @@ package struct TrustRotation: Sendable {
         /// Whether the threshold was neither given nor recorded before, so that it is the number of current signers.
         package var assumesThreshold = false
         /// The channels whose pointers are signed by it, sorted.
-        var channels: [ChannelName] { unsigned.map(\.channel) }
-        let unsigned: [ChannelPointer]
+        package var channels: [ChannelName] { unsigned.map(\.channel) }
+        package let unsigned: [ChannelPointer]
         /// Their pointers, signed.
         package var pointers: [ChannelPointer]
 
         /// Whether a device might follow the existing file.
         ///
         /// A file that the keys of the version before have not signed is a stranger's, whose key may once have counted.
-        func mayBeFollowed(_ there: TrustFile) -> Bool {
+        package func mayBeFollowed(_ there: TrustFile) -> Bool {
             previous.map { there.isFollowing($0, file.version - 1, of: file.origin) } ?? true
         }
     }
@@ -50,7 +50,7 @@ package struct TrustRotation: Sendable {
     ///   - read: reads a version of the trust from the origin.
     /// - Throws: `.untrusted` for pointers or a version that must not be built upon; `.badKey` if nothing is asked
     ///   for, or the signers are too few.
-    func step(
+    package func step(
         upon pointers: [ChannelName: ChannelPointer], by sealing: PointerSealing,
         in place: String, log: Int64, signing wanted: Set<ChannelName>,
         now: Int64, read: (Int64) throws(StoreError) -> TrustFile?
@@ -103,7 +103,7 @@ package struct TrustRotation: Sendable {
 
     /// All of these must have signed a pointer to build upon.
     /// - Throws: `.badKey` if only new keys sign.
-    func known(to sealing: PointerSealing) throws(StoreError) -> [VerificationKey] {
+    package func known(to sealing: PointerSealing) throws(StoreError) -> [VerificationKey] {
         guard sealing.trusted.isEmpty else { return sealing.trusted }
         let known = sealing.signers.map(\.key).filter { !added.contains($0) }
         guard !known.isEmpty else {

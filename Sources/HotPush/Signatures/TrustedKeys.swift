@@ -32,7 +32,7 @@ package struct TrustedKeys: Sendable, Hashable {
     }
 
     /// The ids of the trusted keys whose signatures of some bytes verify; distinct and sorted.
-    func signers(of signedBytes: [UInt8], _ signatures: [PointerSignature]) -> [String] {
+    package func signers(of signedBytes: [UInt8], _ signatures: [PointerSignature]) -> [String] {
         keys.filter { key in
             signatures.contains {
                 $0.key == key.id && key.verifies($0.signature, of: signedBytes)

@@ -1,4 +1,4 @@
-import CASStore
+package import CASStore
 
 extension StoreError {
     static var interruptedPull: StoreError {
@@ -9,7 +9,7 @@ extension StoreError {
 
 /// Returns `nil` if the body fails with one of these codes.
 @discardableResult
-func allowing<R>(
+package func allowing<R>(
     _ codes: StoreError.Code..., body: () throws(StoreError) -> R
 ) throws(StoreError) -> R? {
     do throws(StoreError) { return try body() } catch {

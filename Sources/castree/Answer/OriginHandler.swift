@@ -1,6 +1,7 @@
 import CASStore
 import ClientSystems
 import HotPush
+import Origin
 import ServeFromCAS
 import Storage
 import Synchronization

@@ -2,6 +2,7 @@ import CASStore
 import Console
 import CurlTransport
 import HotPush
+import Origin
 import S3
 import Storage
 import StoreCommands

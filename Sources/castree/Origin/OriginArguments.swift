@@ -2,6 +2,7 @@ import CASStore
 import ClientSystems
 import Console
 import HotPush
+import Origin
 import S3
 import StoreCommands
 import StrictJSON

@@ -1,6 +1,7 @@
 import CASStore
 import Console
 import HotPush
+import Origin
 import S3
 import StoreCommands
 import StrictJSON

@@ -1,5 +1,6 @@
 import BucketTestSupport
 import HotPush
+import Origin
 
 @testable import ClientSystems
 

@@ -5,6 +5,7 @@ import VersionTree
 
 @testable import ClientSystems
 @testable import HotPush
+@testable import Origin
 
 /// Which release a client of CodePush is told: the rules of its server, one by one, and all small histories at once.
 @Suite struct CodePushDecisionTests {

@@ -5,6 +5,7 @@ import VersionTree
 
 @testable import ClientSystems
 @testable import HotPush
+@testable import Origin
 
 /// Labels: what clients call a release, and what its roll-out is chosen by.
 @Suite struct CodePushLabelTests {

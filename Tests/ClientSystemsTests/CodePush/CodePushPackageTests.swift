@@ -2,6 +2,7 @@ import Archives
 import CASStore
 import Expectations
 import HotPush
+import Origin
 import StrictJSON
 import VersionTree
 

@@ -3,6 +3,7 @@ import StrictJSON
 
 @testable import ClientSystems
 @testable import HotPush
+@testable import Origin
 
 @Suite("Which update Expo's clients get") struct ExpoChoiceTests {
     /// An offer as the tests remember it, apart from what the code keeps.

@@ -5,6 +5,7 @@ import VersionTree
 
 @testable import ClientSystems
 @testable import HotPush
+@testable import Origin
 
 /// Which bundle a device is told: hot-updater's rules, one by one for both strategies, and all small channels at once.
 @Suite struct HotUpdaterDecisionTests {

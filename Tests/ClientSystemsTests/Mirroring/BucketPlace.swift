@@ -4,6 +4,7 @@ import Synchronization
 
 @testable import ClientSystems
 @testable import HotPush
+@testable import Origin
 
 /// An origin in a bucket in memory, written key by key as a publisher writes it (docs/origin-format.md, "In buckets").
 ///

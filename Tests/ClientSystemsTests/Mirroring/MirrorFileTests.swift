@@ -2,6 +2,7 @@ import BucketTestSupport
 
 @testable import ClientSystems
 @testable import HotPush
+@testable import Origin
 
 /// docs/clients.md, "From a bucket": what never changes, and the directory that keeps it.
 @Suite struct MirrorFileTests {

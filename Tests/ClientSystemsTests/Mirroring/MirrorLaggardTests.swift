@@ -3,6 +3,7 @@ import Synchronization
 
 @testable import ClientSystems
 @testable import HotPush
+@testable import Origin
 
 /// docs/clients.md, "From a bucket": a file that alone does not answer keeps nobody from what else is new.
 @Suite struct MirrorLaggardTests {

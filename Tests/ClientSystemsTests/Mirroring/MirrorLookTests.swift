@@ -3,6 +3,7 @@ import Synchronization
 
 @testable import ClientSystems
 @testable import HotPush
+@testable import Origin
 
 /// docs/clients.md, "From a bucket"; docs/origin-format.md, "In buckets".
 @Suite struct MirrorLookTests {

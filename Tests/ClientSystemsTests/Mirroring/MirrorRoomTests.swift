@@ -2,6 +2,7 @@ import BucketTestSupport
 
 @testable import ClientSystems
 @testable import HotPush
+@testable import Origin
 
 /// docs/clients.md, "From a bucket": what strangers can cause, and what a cache takes on its disk.
 @Suite struct MirrorRoomTests {

@@ -2,6 +2,7 @@ import BucketTestSupport
 
 @testable import ClientSystems
 @testable import HotPush
+@testable import Origin
 
 /// docs/clients.md, "From a bucket": what is believed of a bucket, and for how long.
 @Suite struct MirrorTruthTests {

@@ -2,6 +2,7 @@ import BucketTestSupport
 
 @testable import ClientSystems
 @testable import HotPush
+@testable import Origin
 
 /// Pointers are signed, and histories are not: a server that trusts keys holds what histories say against the releases
 /// (docs/clients.md, "Signed origins").

@@ -3,6 +3,7 @@ import StorageTestSupport
 
 @testable import ClientSystems
 @testable import HotPush
+@testable import Origin
 
 @Suite struct OriginAnswersTests {
     private let place: ServedPlace

@@ -3,6 +3,7 @@ import Synchronization
 
 @testable import ClientSystems
 @testable import HotPush
+@testable import Origin
 
 @Suite struct OriginReaderTests {
     private let place: ServedPlace

@@ -4,6 +4,7 @@ import StrictJSON
 
 @testable import ClientSystems
 @testable import HotPush
+@testable import Origin
 
 /// An origin in a directory, written file by file as a publisher writes it.
 final class ServedPlace {

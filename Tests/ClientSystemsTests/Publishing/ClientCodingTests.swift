@@ -3,6 +3,7 @@ import StrictJSON
 
 @testable import ClientSystems
 @testable import HotPush
+@testable import Origin
 
 @Suite("What is written for the clients of other systems") struct ClientCodingTests {
     static let configuration = """

@@ -1,6 +1,7 @@
 import Archives
 import BucketTestSupport
 import HotPush
+import Origin
 
 @testable import ClientSystems
 

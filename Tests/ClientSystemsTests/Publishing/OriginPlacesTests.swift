@@ -2,6 +2,7 @@ import BucketTestSupport
 
 @testable import ClientSystems
 @testable import HotPush
+@testable import Origin
 
 /// Each place of an origin in a directory, with each thing that may stand there and is not castree's, under every verb.
 @Suite("A stranger in a place of an origin") struct OriginPlacesTests {

@@ -3,6 +3,7 @@ import StorageTestSupport
 
 @testable import ClientSystems
 @testable import HotPush
+@testable import Origin
 
 /// An origin in memory, published to as `castree publish` does: the history first, then the pointer.
 struct ModelOrigin: ClientOrigin {

@@ -3,6 +3,7 @@ import VersionTree
 
 @testable import ClientSystems
 @testable import HotPush
+@testable import Origin
 
 // What an origin keeps for the clients of other systems: each has one spelling, but for what operators write.
 

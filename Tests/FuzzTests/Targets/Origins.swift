@@ -3,6 +3,7 @@ import StrictJSON
 import VersionTree
 
 @testable import HotPush
+@testable import Origin
 
 // What lies at an origin: channel pointers, and where the objects of a release stand.
 

@@ -1,6 +1,7 @@
 import BucketTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 /// An origin in a bucket with places, garbage and a grace behind it, and what looks at it.
 struct AuditedWorld {
@@ -62,7 +63,7 @@ struct AuditedWorld {
 }
 
 extension BucketWorld {
-    func state() throws -> HotPush.OriginState {
+    func state() throws -> Origin.OriginState {
         try require(try OriginLog(ModelStorage(store)).state(from: 0))
     }
 }

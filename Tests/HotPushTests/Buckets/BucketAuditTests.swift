@@ -2,6 +2,7 @@ import BucketTestSupport
 import Synchronization
 
 @testable import HotPush
+@testable import Origin
 
 /// `fsck s3://…`: docs/buckets.md, *Checking and repairing*.
 @Suite("A check of a bucket") struct BucketAuditTests {

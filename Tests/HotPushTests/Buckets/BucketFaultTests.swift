@@ -1,5 +1,6 @@
 import BucketTestSupport
 import HotPush
+import Origin
 import Synchronization
 
 /// Publishers and pruners of a bucket that are disturbed, killed, or meet each other, at every request: I1 to I5 of

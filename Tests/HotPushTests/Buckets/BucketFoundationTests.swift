@@ -1,5 +1,6 @@
 import BucketTestSupport
 import HotPush
+import Origin
 
 /// The first entry of a log, what it takes over, and what it is not written over: docs/buckets.md.
 @Suite struct BucketFoundationTests {

@@ -2,6 +2,7 @@ import BucketTestSupport
 import Synchronization
 
 @testable import HotPush
+@testable import Origin
 
 @Suite struct BucketPackingTests {
     /// The packs of the first release of a channel, each read and held against its address.

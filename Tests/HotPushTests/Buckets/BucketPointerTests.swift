@@ -1,5 +1,6 @@
 import BucketTestSupport
 import HotPush
+import Origin
 
 /// Pointers when all commands have ended, which nobody repairs afterwards: I5 of docs/buckets.md.
 @Suite struct BucketPointerTests {

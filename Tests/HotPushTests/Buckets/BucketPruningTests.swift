@@ -1,5 +1,6 @@
 import BucketTestSupport
 import HotPush
+import Origin
 import Synchronization
 
 /// Prunes that meet, and what comes to them wrong.

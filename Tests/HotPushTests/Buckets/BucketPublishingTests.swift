@@ -1,5 +1,6 @@
 import BucketTestSupport
 import HotPush
+import Origin
 
 /// Publishing to a bucket and pruning it, with nothing in the way: docs/buckets.md.
 @Suite struct BucketPublishingTests {

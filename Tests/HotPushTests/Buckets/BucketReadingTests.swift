@@ -1,6 +1,7 @@
 import BucketTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 /// `du s3://…` and `channels s3://…`: docs/buckets.md, *Checking and repairing*.
 @Suite("Looking at a bucket") struct BucketReadingTests {

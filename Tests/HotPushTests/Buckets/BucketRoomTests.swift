@@ -1,5 +1,6 @@
 import BucketTestSupport
 import HotPush
+import Origin
 
 /// A bucket that is full, and commands that somebody interrupts: what is said, and what can still be done.
 @Suite struct BucketRoomTests {

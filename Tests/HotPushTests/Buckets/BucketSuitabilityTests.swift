@@ -1,6 +1,7 @@
 import BucketTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 /// `fsck --probe s3://…`: whether a store keeps what docs/buckets.md asks of it.
 @Suite("A check of whether a store is suitable") struct BucketSuitabilityTests {

@@ -1,5 +1,6 @@
 import BucketTestSupport
 import HotPush
+import Origin
 import Synchronization
 
 /// A bucket in memory, a store with versions to publish, and the promises that hold after every request.

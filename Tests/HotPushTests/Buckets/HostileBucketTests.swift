@@ -3,6 +3,7 @@ import S3
 import Synchronization
 
 @testable import HotPush
+@testable import Origin
 
 /// A store that means harm, or a stranger who may write: every verb ends, with an error that says why, and deletes
 /// nothing that is needed.

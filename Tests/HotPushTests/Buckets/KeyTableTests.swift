@@ -1,6 +1,7 @@
 import StorageTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 @Suite struct KeyTableTests {
     /// Files of all kinds in some epochs, addresses that differ late and early, some shown twice.

@@ -1,6 +1,7 @@
 import BucketTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 /// An origin whose log is gone, and one that was copied and never had one: docs/buckets.md, *If the log is gone*.
 @Suite struct LostLogTests {

@@ -3,6 +3,7 @@ import StrictJSON
 import Synchronization
 
 @testable import HotPush
+@testable import Origin
 
 /// A directory's origin copied whole into a bucket or another directory, with a log and without: docs/buckets.md.
 @Suite struct OriginCopyTests {

@@ -4,6 +4,7 @@ import StrictJSON
 import Synchronization
 
 @testable import HotPush
+@testable import Origin
 
 /// Reading the log of an origin in a bucket: what its entries keep alive, and what that takes (docs/buckets.md).
 @Suite struct OriginLogTests {
@@ -224,7 +225,7 @@ import Synchronization
 
     @Test func `more releases than anybody has are refused, not held`() throws {
         var live = LiveReleases(
-            HotPush.OriginState(
+            Origin.OriginState(
                 number: 1,
                 entry: LogEntry(kind: .create, createdAt: 0, author: "1", keptFrom: 1),
                 pointers: [:]))

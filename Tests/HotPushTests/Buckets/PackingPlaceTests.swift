@@ -1,6 +1,7 @@
 import BucketTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 /// The directory of a store in which packs for buckets are made: only kept to be quicker (docs/buckets.md).
 @Suite struct PackingPlaceTests {

@@ -1,6 +1,7 @@
 import StorageTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 @Suite struct ReleaseListsTests {
     /// Files that a listing shows, and some that it does not.

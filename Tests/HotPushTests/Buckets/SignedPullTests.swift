@@ -1,5 +1,6 @@
 import BucketTestSupport
 import HotPush
+import Origin
 import S3
 
 /// `pull s3://…`: docs/buckets.md, *Pulling with keys*.

@@ -2,6 +2,7 @@ import BucketTestSupport
 import StrictJSON
 
 @testable import HotPush
+@testable import Origin
 
 /// Who may put files into a bucket and has no key appends an entry to the log of a signed origin, which nobody can take
 /// back: who has the key publishes, withdraws and prunes as before, and devices take what is published.
@@ -37,7 +38,7 @@ import StrictJSON
     }
 
     /// The entry that follows, changed nowhere: what every forgery begins with.
-    private func honest(_ state: HotPush.OriginState, withPointer: Bool) throws -> JSONValue {
+    private func honest(_ state: Origin.OriginState, withPointer: Bool) throws -> JSONValue {
         var entry = try LogEntry(after: state, .prune, now: world.store.clock.now)
         if withPointer {
             var pointer = try require(state.pointers[.stable]).renewed(now: entry.createdAt)
@@ -48,7 +49,7 @@ import StrictJSON
         return try JSONValue.parse(entry.serialized())
     }
 
-    private func forgeries(_ state: HotPush.OriginState) throws -> [Forgery] {
+    private func forgeries(_ state: Origin.OriginState) throws -> [Forgery] {
         var other = state.entry
         (other.epoch, other.keptFrom, other.prunedAt) = (0, 1, 0)
         other.channels = [.stable: 1]

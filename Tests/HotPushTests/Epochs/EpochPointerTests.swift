@@ -2,6 +2,7 @@ import StorageTestSupport
 import StrictJSON
 
 @testable import HotPush
+@testable import Origin
 
 @Suite("A pointer with epochs") struct EpochPointerTests {
     private static let digits = ChannelPointerTests.digits

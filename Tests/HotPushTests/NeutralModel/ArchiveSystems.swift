@@ -1,6 +1,7 @@
 import CASStore
 import Expectations
 import HotPush
+import Origin
 import StrictJSON
 import VersionTree
 

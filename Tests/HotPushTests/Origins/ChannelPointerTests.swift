@@ -1,5 +1,6 @@
 import BucketTestSupport
 import HotPush
+import Origin
 import StrictJSON
 
 @Suite("The pointer of a channel") struct ChannelPointerTests {

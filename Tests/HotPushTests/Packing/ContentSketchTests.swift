@@ -1,6 +1,7 @@
 import StorageTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 @Suite("The base of an object") struct ContentSketchTests {
     private func sketch(_ text: String, limit: Int = 4096) -> ContentSketch {

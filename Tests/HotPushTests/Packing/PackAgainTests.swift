@@ -2,6 +2,7 @@ import StorageTestSupport
 import Synchronization
 
 @testable import HotPush
+@testable import Origin
 
 @Suite("Packs of a release that has some") struct PackAgainTests {
     let fixture: PackingFixture

@@ -1,6 +1,7 @@
 import StorageTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 /// What a publisher keeps to be quicker the next time never keeps a release from being published.
 @Suite("A publisher whose frames cannot be kept") struct PackCacheTests {

@@ -2,6 +2,7 @@ import StorageTestSupport
 import Zstandard
 
 @testable import HotPush
+@testable import Origin
 
 @Suite("The frames of a pack") struct PackDesignTests {
     private var manifestReference: Reference { Reference(address: .zero, byteCount: 100) }

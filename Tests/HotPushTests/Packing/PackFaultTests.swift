@@ -2,6 +2,7 @@ import StorageTestSupport
 import Synchronization
 
 @testable import HotPush
+@testable import Origin
 
 @Suite("A publisher of packs on a full disk") struct PackFaultTests {
     let fixture: PackingFixture

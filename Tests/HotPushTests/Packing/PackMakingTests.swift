@@ -3,6 +3,7 @@ import Synchronization
 import Zstandard
 
 @testable import HotPush
+@testable import Origin
 
 @Suite("Making packs") struct PackMakingTests {
     let fixture: PackingFixture

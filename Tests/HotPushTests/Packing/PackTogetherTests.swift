@@ -2,6 +2,7 @@ import BucketTestSupport
 import Synchronization
 
 @testable import HotPush
+@testable import Origin
 
 @Suite("Packs and what happens meanwhile") struct PackTogetherTests {
     let fixture: PackingFixture

@@ -1,6 +1,7 @@
 import StorageTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 @Suite("Packs beside those of others") struct PackingElsewhereTests {
     let place: PublishingPlace

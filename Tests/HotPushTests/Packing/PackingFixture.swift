@@ -1,6 +1,7 @@
 import StorageTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 /// Releases of a made-up web app whose bundler hashes names: what changes has another name each time.
 struct PackingFixture {

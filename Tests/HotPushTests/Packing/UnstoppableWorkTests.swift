@@ -3,6 +3,7 @@ import Synchronization
 import Zstandard
 
 @testable import HotPush
+@testable import Origin
 
 @Suite("Work that cannot be stopped") struct UnstoppableWorkTests {
     @Test func `is waited for, and what it gives or throws is handed on`() throws {

@@ -2,6 +2,7 @@ import StorageTestSupport
 import Synchronization
 
 @testable import HotPush
+@testable import Origin
 
 /// A disk that gets full somewhere in the middle and stays so: what a publisher says and what it leaves.
 @Suite("A publisher whose disk gets full") struct FillingDiskTests {

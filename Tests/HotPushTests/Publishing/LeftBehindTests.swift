@@ -1,6 +1,7 @@
 import StorageTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 /// What others have left in a publisher's own directory, and who may lock there.
 @Suite("A publisher among what others left") struct LeftBehindTests {

@@ -2,6 +2,7 @@ import Storage
 import StorageTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 /// An origin in a directory whose log has lost its last entries: docs/buckets.md, *If the log is gone*.
 @Suite struct LostEntriesTests {

@@ -1,6 +1,7 @@
 import BucketTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 @Suite("Collecting an origin") struct OriginCollectionTests {
     /// An origin that offers so many versions.

@@ -2,6 +2,7 @@ import BucketTestSupport
 import Synchronization
 
 @testable import HotPush
+@testable import Origin
 
 /// Where the origin of a test is: what is promised of origins holds in each.
 enum OriginPlace: String, CaseIterable, Sendable, CustomTestStringConvertible {

@@ -1,6 +1,7 @@
 import StorageTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 // DESIGN.md, "Whose files these are": the owner of the directory above may fail root's looks, and exchange directories
 // between any two of them.

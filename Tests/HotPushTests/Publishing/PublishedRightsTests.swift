@@ -1,6 +1,7 @@
 import StorageTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 /// A publisher whose umask is stricter than that of who made the origin: a unit with `UMask=0077`, a hardened shell.
 @Suite("What is published under a stricter umask") struct PublishedRightsTests {

@@ -2,6 +2,7 @@ import Storage
 import StorageTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 /// A reader beside a publisher on a failing disk: the old release or the new one, whole, with the packs that it names.
 @Suite("A publisher on a failing disk") struct PublishingFaultTests {

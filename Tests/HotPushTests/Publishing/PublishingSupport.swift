@@ -1,6 +1,7 @@
 import BucketTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 struct PublishingPlace {
     let store: TemporaryStore

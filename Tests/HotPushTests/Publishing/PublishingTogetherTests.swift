@@ -1,4 +1,5 @@
 import HotPush
+import Origin
 import StorageTestSupport
 import Synchronization
 

@@ -2,6 +2,7 @@ import Storage
 import StorageTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 /// Commands that are refused where an older castree publishes, which writes no log, and would do it no more beside one.
 @Suite struct RefusedTakeOverTests {

@@ -1,6 +1,7 @@
 import StorageTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 /// docs/origin-format.md: where there is too little room for packs, the release is offered without, and a notice says so.
 @Suite("A release on a disk with little room") struct ScarceRoomTests {

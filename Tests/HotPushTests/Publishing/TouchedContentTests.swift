@@ -1,6 +1,7 @@
 import StorageTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 /// An object of the store that another program has changed: what is sent and what is fetched.
 @Suite struct TouchedContentTests {

@@ -2,6 +2,7 @@ import StorageTestSupport
 import Synchronization
 
 @testable import HotPush
+@testable import Origin
 
 @Suite("A file of an origin that the disk does not give back") struct UnreadableOriginTests {
     /// A disk that cannot read some files; others in their place it can.

@@ -2,6 +2,7 @@ import Storage
 import StorageTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 /// What was published so that nobody can read it: a stranger's, or a newer castree's.
 @Suite("A release whose documents cannot be read") struct UnreadableReleaseTests {

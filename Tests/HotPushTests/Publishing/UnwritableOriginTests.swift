@@ -2,6 +2,7 @@ import Storage
 import StorageTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 /// An origin in a directory in which a name cannot be written (it is immutable, or another user's), while others can.
 @Suite("A name of an origin that cannot be written") struct UnwritableOriginTests {

@@ -1,4 +1,5 @@
 import HotPush
+import Origin
 import StorageTestSupport
 
 /// nginx over a published directory, with the configuration of docs/origin-format.md.

@@ -2,6 +2,7 @@ import StorageTestSupport
 import Synchronization
 
 @testable import HotPush
+@testable import Origin
 
 /// A server that at times nobody reaches, or that refuses whatever is asked, always sixteen requests at once.
 private final class AbsentServer: Transport, Sendable {

@@ -1,5 +1,6 @@
 import BucketTestSupport
 import HotPush
+import Origin
 
 /// What users of other systems that push releases complain about.
 @Suite("A complaint about hot-pushed releases", .timeLimit(.minutes(60)))

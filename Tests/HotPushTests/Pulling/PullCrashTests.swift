@@ -1,5 +1,6 @@
 import CurlTransport
 import HotPush
+import Origin
 import StorageTestSupport
 
 /// Whatever happens to the device's disk in the middle of a pull: no half version is shown, and the

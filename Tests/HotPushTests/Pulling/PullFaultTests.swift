@@ -1,4 +1,5 @@
 import HotPush
+import Origin
 import StorageTestSupport
 
 /// A network as it is: the version comes whole or not at all, and what came stays.

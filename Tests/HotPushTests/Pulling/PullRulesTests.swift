@@ -3,6 +3,7 @@ import StorageTestSupport
 import StrictJSON
 
 @testable import HotPush
+@testable import Origin
 
 @Suite("The rules of a pull", .timeLimit(.minutes(60))) struct PullRulesTests {
     // MARK: Order

@@ -1,6 +1,7 @@
 import StorageTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 /// What goes from a store before a pull fails for want of room, and what never does.
 @Suite("Making room for a release", .timeLimit(.minutes(60))) struct RoomTests {

@@ -2,6 +2,7 @@ import StorageTestSupport
 import StrictJSON
 
 @testable import HotPush
+@testable import Origin
 
 /// What a device remembers of a channel's pointers, and what nobody can make it remember.
 @Suite("The sequence of a channel") struct SequenceTests {

@@ -2,6 +2,7 @@ import StorageTestSupport
 import Synchronization
 
 @testable import HotPush
+@testable import Origin
 
 /// What origin-format.md says: a pending version that its channel does not list any more is pending no more.
 @Suite("What a channel takes back", .timeLimit(.minutes(60))) struct WithdrawalTests {

@@ -1,6 +1,7 @@
 import BucketTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 /// Entries whose releases stand in an epoch that the log has not reached: docs/buckets.md, "Signed channels".
 @Suite("An entry of the log that is ahead of it") struct AheadEntryTests {
@@ -110,7 +111,7 @@ import BucketTestSupport
         var state = try people.state()
         // The log has no number left.
         expect(ChannelPointer.logMax > state.number)
-        state = HotPush.OriginState(
+        state = Origin.OriginState(
             number: ChannelPointer.logMax, entry: state.entry, pointers: state.pointers)
         let rotation = TrustRotation(adding: [try people.key(people.bob)])
         let both = try people.sealing(people.alice, people.bob) {

@@ -2,6 +2,7 @@ import BucketTestSupport
 import Synchronization
 
 @testable import HotPush
+@testable import Origin
 
 @Suite("A publisher that signs in a bucket") struct BucketSigningTests {
     let people: SignedPlace

@@ -1,6 +1,7 @@
 import BucketTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 /// Two origins with one key: who can write to one, and has no key, copies there what the key has signed for the other.
 @Suite("A pointer that was copied from another origin of the same key") struct CopiedPointerTests {

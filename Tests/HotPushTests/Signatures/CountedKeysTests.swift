@@ -1,6 +1,7 @@
 import StorageTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 /// Who signs must be among those that devices ask for: what `trust/N.json` says (docs/signing.md, "What a publisher
 /// checks").

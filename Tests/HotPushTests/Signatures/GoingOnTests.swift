@@ -2,6 +2,7 @@ import BucketTestSupport
 import Synchronization
 
 @testable import HotPush
+@testable import Origin
 
 @Suite("A publisher goes on") struct GoingOnTests {
     let people: SignedPlace

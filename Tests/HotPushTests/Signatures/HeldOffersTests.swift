@@ -1,6 +1,7 @@
 import BucketTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 /// A log that does not say what pointers offer, because it was damaged or a stranger has written to it: docs/buckets.md.
 @Suite("What devices are offered") struct HeldOffersTests {

@@ -2,6 +2,7 @@ import Storage
 import StorageTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 /// An origin whose keys have changed twice, and that has lost what leads from the old ones to the new ones: docs/signing.md,
 /// *Changing keys*.

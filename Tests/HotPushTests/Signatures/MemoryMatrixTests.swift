@@ -1,6 +1,7 @@
 import BucketTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 /// What two mishaps in a row leave in the memories of a publisher and of a device.
 ///

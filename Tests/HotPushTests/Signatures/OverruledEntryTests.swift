@@ -2,13 +2,14 @@ import BucketTestSupport
 import StrictJSON
 
 @testable import HotPush
+@testable import Origin
 
 /// Entries cannot be taken back, and only pointers are signed: docs/buckets.md, "Signed channels".
 @Suite("A publisher with a key, after what a stranger without one has added to the log")
 struct OverruledEntryTests {
     private struct Scene {
         let people: SignedPlace
-        private let before: HotPush.OriginState
+        private let before: Origin.OriginState
 
         init(_ kind: OriginPlace, remembers: Bool) throws {
             people = try SignedPlace(kind, signed: "1", "2")

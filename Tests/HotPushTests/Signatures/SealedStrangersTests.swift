@@ -2,6 +2,7 @@ import StorageTestSupport
 import StrictJSON
 
 @testable import HotPush
+@testable import Origin
 
 /// Who can write to the origin, and has no key or a stolen one.
 @Suite("A publisher that signs where a stranger has written") struct SealedStrangersTests {

@@ -1,6 +1,7 @@
 import StorageTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 @Suite("What a publisher that signs remembers") struct SealingMemoryTests {
     @Test

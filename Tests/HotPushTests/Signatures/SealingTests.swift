@@ -1,6 +1,7 @@
 import BucketTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 @Suite("A publisher that signs") struct SealingTests {
     @Test("draws the id of a new origin, and puts it into pointer and marker", arguments: places)

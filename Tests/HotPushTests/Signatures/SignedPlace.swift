@@ -1,6 +1,7 @@
 import BucketTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 /// A store, an origin, and people with keys.
 struct SignedPlace {
@@ -91,7 +92,7 @@ struct SignedPlace {
         try publisher(sealing(old, new)).rotate(rotation(old, to: new))
     }
 
-    func state() throws -> HotPush.OriginState {
+    func state() throws -> Origin.OriginState {
         try require(try OriginLog(place.storage()).state(from: 0))
     }
 

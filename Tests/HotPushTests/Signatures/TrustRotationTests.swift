@@ -1,6 +1,7 @@
 import StorageTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 @Suite("A rotation") struct TrustRotationTests {
     private func signed(_ kind: OriginPlace) throws -> SignedPlace {

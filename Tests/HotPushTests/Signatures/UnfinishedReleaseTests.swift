@@ -1,6 +1,7 @@
 import BucketTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 /// A publication that was killed when the key's memory had it, and the log had not; see ``SignedSequences``.
 @Suite("A release that only a killed publisher has signed") struct UnfinishedReleaseTests {

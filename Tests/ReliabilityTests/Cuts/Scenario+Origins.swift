@@ -1,5 +1,6 @@
 import ClientSystems
 import HotPush
+import Origin
 import StorageTestSupport
 
 extension Scenario {

@@ -1,4 +1,5 @@
 import HotPush
+import Origin
 import StorageTestSupport
 
 // Whose releases are taken: the old trust or the new one is there at any time, and stands before anything comes of it.

@@ -1,4 +1,5 @@
 import HotPush
+import Origin
 import StorageTestSupport
 
 /// Promise I12: no command deletes the last copy of content that somebody needs.

@@ -1,0 +1,266 @@
+import CASStore
+import HotPush
+import Storage
+import VersionTree
+
+// What a command builds upon: the log or, if an older castree has written none, what is there.
+
+extension OriginPublisher {
+    /// The log, judged by the keys that sign here.
+    /// - Parameter isWary: whether something is to be deleted.
+    func makeLog(isWary: Bool = false) -> OriginLog {
+        let sealing = options.sealing
+        var rotated: [Int64: Bool] = [:]
+        var vouches: ((PointerSeal) throws(StoreError) -> Bool)?
+        if sealing.isSigning, !sealing.adopts {
+            var origin: String??
+            vouches = { (seal) throws(StoreError) in
+                guard try sealing.vouches(for: seal, of: nil) else { return false }
+                if origin == nil { origin = .some(try sealing.originOfPlace(storage)) }
+                return try sealing.vouches(for: seal, of: origin ?? nil)
+            }
+        }
+        return OriginLog(
+            storage, vouches: vouches,
+            givesWay: { (pointer, other) throws(StoreError) in
+                if sealing.knows(other, of: pointer.origin) { return true }
+                let version = pointer.trustVersion ?? TrustFile.firstVersion
+                if let isRotated = rotated[version] { return isRotated }
+                // Whoever builds upon it is told by whom the keys were changed.
+                let isRotated = try allowing([.untrusted], try isRotated(since: pointer)) ?? true
+                rotated[version] = isRotated
+                return isRotated
+            },
+            isWary: isWary, mayUnsign: sealing.allowsFewer, notice: options.notice)
+    }
+
+    /// The origin's state, and what was found as a channel's pointer; an origin without a log gets one.
+    /// - Parameters:
+    ///   - channel: the one that the command is about.
+    ///   - isCreating: whether to make a missing origin.
+    ///   - isUrgent: whether to continue in spite of errors in what other systems' clients were told.
+    ///   - check: refuses a wrong command, before a log is begun for it.
+    /// - Throws: `.noOrigin`; `.damagedOrigin` also for a log that has lost its last entries; what `check` throws.
+    func open(
+        _ channel: ChannelName, _ log: OriginLog, isCreating: Bool = false, isUrgent: Bool = false,
+        checking check: (OriginState) throws(StoreError) -> Void = { (_) throws(StoreError) in }
+    ) throws(StoreError) -> (state: OriginState, seen: LogCopy.Seen) {
+        let copy = LogCopy.pointer(channel)
+        let seen = try copy.read(from: storage)
+        if let state = try logged(channel, seen, log) {
+            if options.takesOver {
+                options.notice(
+                    "the log of \(storage.place) exists and continues: nothing is taken over (\(OriginLog.wayOut))"
+                )
+            }
+            try check(state)
+            return (state, seen)
+        }
+        if !isCreating {
+            let traces = try OriginTraces(of: storage)
+            // Somebody may just have made it.
+            if let state = try log.state(from: 0) {
+                try check(state)
+                return (state, seen)
+            }
+            guard storage.isOnDisk, seen.pointer?.log == nil, !traces.channels.isEmpty else {
+                throw traces.absence(namedBy: seen.pointer?.log)
+            }
+        }
+        let state = try OriginFoundation(self, log).lay(
+            seen, isUrgent: isUrgent, checking: check)
+        // Somebody else may have been faster.
+        try check(state)
+        // A pointer that named an entry of a lost log was written again.
+        return (state, seen.pointer?.log == nil ? seen : try copy.read(from: storage))
+    }
+
+    /// The origin's state; `nil` if it has no log.
+    /// - Throws: also `.damagedOrigin` if the log has lost its last entries.
+    func logged(
+        _ channel: ChannelName, _ seen: LogCopy.Seen, _ log: OriginLog
+    ) throws(StoreError) -> OriginState? {
+        guard let state = try log.newestState(from: seen.pointer?.log ?? 0) else { return nil }
+        // In a bucket, where each look costs, a writer looks only at its channel's pointer.
+        if storage.isOnDisk { try checkEnd(of: log, state) }
+        try checkEnd(of: log, state, channel, seen)
+        return state
+    }
+
+    /// Refuses a log that has lost its last entries, as any pointer shows, even of a channel unknown to the log.
+    func checkEnd(of log: OriginLog, _ state: OriginState) throws(StoreError) {
+        try storage.listAll(OriginLayout.channels + "/") { (page) throws(StoreError) in
+            for channel in page.files.compactMap({ OriginLayout.channel(ofPointer: $0.key) }) {
+                try checkEnd(of: log, state, channel, LogCopy.pointer(channel).read(from: storage))
+            }
+            return true
+        }
+    }
+
+    /// Refuses a log that has lost the entry which a pointer names, or later ones, as entries precede their pointers.
+    ///
+    /// What the lost ones say would be revoked, silently once others get their numbers.
+    func checkEnd(
+        of log: OriginLog, _ state: OriginState, _ channel: ChannelName, _ seen: LogCopy.Seen
+    ) throws(StoreError) {
+        let copy = LogCopy.pointer(channel)
+        func lost(in seen: LogCopy.Seen) throws(StoreError) -> Int64? {
+            guard let pointer = seen.pointer, let named = pointer.log, named > state.number,
+                try !log.has(named),
+                // With keys that can tell, a stranger's pointer does not prevent publishing.
+                try log.vouches?(pointer.seal) ?? true,
+                // In an interrupted take-over, entry 1 offers what the pointer of an older log does.
+                try log.reading(1)?.entry?.pointers[channel]?.takesOver(pointer) != true
+            else { return nil }
+            return named
+        }
+        // Somebody may have written it again since.
+        guard try lost(in: seen) != nil, let named = try lost(in: copy.read(from: storage))
+        else { return }
+        throw log.lacks(named, namedBy: copy.key)
+    }
+
+    func state(of log: OriginLog, from hint: Int64) throws(StoreError) -> OriginState {
+        guard let state = try log.state(from: hint) else {
+            throw StoreError(.network, "the log in \(storage.place) cannot be read any more")
+        }
+        return state
+    }
+}
+
+extension OriginPublisher {
+    /// Commits what an interrupted command has signed; see ``SignedSequences``.
+    ///
+    /// Devices may have seen it, whatever the log says now, since anybody who can write to the origin can delete an
+    /// entry. Everything that it names was stored before it was signed. A release that only it offers, and whose files
+    /// are gone or may be deleted, is left to others: then the commit never was.
+    /// - Parameter only: the channel; `nil` for all of them.
+    /// - Returns: the state afterwards.
+    /// - Throws: `.untrusted` if one of its signers does not sign now; what committing throws.
+    func finishing(
+        _ only: ChannelName?, upon state: OriginState, _ log: OriginLog
+    ) throws(StoreError) -> OriginState {
+        let (sealing, place) = (options.sealing, storage.identity)
+        guard sealing.isSigning else { return state }
+        var state = state
+        for channel in try sealing.unfinished(at: place, upon: state.pointers).map(\.channel)
+        where only == nil || only == channel {
+            // No prune may delete what is found there before it is committed.
+            let lock = try OriginLock(storage, options, .sharing)
+            defer { withExtendedLifetime(lock) {} }
+            state = try committing(
+                to: channel, upon: state, log, isSealed: true, isFinished: true
+            ) {
+                (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
+                let unfinished = try sealing.unfinished(at: place, upon: state.pointers)
+                guard let pointer = unfinished.first(where: { $0.channel == channel }) else {
+                    return nil
+                }
+                return try finished(pointer, upon: state).map { ($0, .resign) }
+            }.state
+        }
+        return state
+    }
+
+    /// The unfinished pointer for the next entry: its signatures name the entry for which they were made.
+    private func finished(
+        _ pointer: ChannelPointer, upon state: OriginState
+    ) throws(StoreError) -> ChannelPointer? {
+        // By the keys that have signed it: in a rotation others sign, too.
+        var sealing = options.sealing
+        func said(_ rest: String) -> String {
+            PointerSealing.unfinished(pointer, at: storage.identity, rest)
+        }
+        let ids = Set(pointer.signatures.map(\.key))
+        sealing.signers = sealing.signers.filter { ids.contains($0.key.id) }
+        let offered = Set(state.pointers.values.flatMap(\.liveReleases))
+        for release in pointer.liveReleases where !offered.contains(release) {
+            guard try !mayBeOffered(release, signedAt: pointer.log ?? 0, upon: state) else {
+                continue
+            }
+            options.notice(
+                said(
+                    "somebody has pruned since, or put an older state back, so the release is not offered; if it is "
+                        + "wanted, publish it again"))
+            return nil
+        }
+        guard sealing.signers.count == ids.count, let origin = pointer.origin else {
+            throw .untrusted(
+                said(
+                    "it cannot be finished, since not all of "
+                        + "\(pointer.signatures.map(\.key).joined(separator: ", ")) sign now; look at what is offered (castree "
+                        + "channels), build upon that with castree resign --adopt, and repeat the command that was cut short"
+                ))
+        }
+        options.notice(said("devices may have seen it, so it is written first"))
+        var next = pointer.renewed(now: now())
+        try sealing.raise(&next, in: origin)
+        next.log = state.number + 1
+        return try sealing.sign(next, now: now())
+    }
+
+    /// Whether a release that no entry offers has all of its files, and keeps them; see rule U of docs/buckets.md.
+    /// - Parameter number: the entry that was to offer it.
+    private func mayBeOffered(
+        _ release: LiveRelease, signedAt number: Int64, upon state: OriginState
+    ) throws(StoreError) -> Bool {
+        // A prune in the log may still delete some, and nobody reads an entry with files of a later epoch.
+        guard state.entry.prunedAt < number, release.version.epoch <= state.entry.epoch else {
+            return false
+        }
+        let files = ReleaseFiles(release, storage, nil)
+        // This reads the documents, of which some have no known size.
+        let named = try allowing(
+            { ReleaseFiles.saysReleaseIsBad($0) || $0.saysFileIsUnreadable },
+            try files.contents() + files.packed() + files.told())
+        guard let named else { return false }
+        let sized = named.compactMap { file in
+            file.byteCount.map { SizedKey(key: file.key, byteCount: $0) }
+        }
+        return try storage.missing(of: sized, options).isEmpty
+    }
+}
+
+extension OriginState {
+    /// Whether the unfinished commit was this very withdrawal, so that no other is needed.
+    /// - Parameter before: the state before it was finished.
+    func hasFinished(
+        withdrawing version: VersionName, from channel: ChannelName, _ toEmbedded: Bool,
+        upon before: OriginState
+    ) -> Bool {
+        func offers(_ pointer: ChannelPointer) -> Bool {
+            pointer.releases.contains { $0.version?.name == version }
+        }
+        guard number > before.number, let old = before.pointers[channel],
+            let new = pointers[channel]
+        else { return false }
+        return offers(old) && !offers(new)
+            && (!toEmbedded || new.releases.first?.target == .embedded)
+    }
+}
+
+extension OriginPublisher {
+    /// Advises what to do on a full disk, where a system call's own advice is about stores.
+    ///
+    /// After a failed publication, it also says what the channel offers.
+    /// - Parameter remedy: how to free space.
+    func advising<R>(
+        on channel: ChannelName? = nil, _ version: String = "",
+        by remedy: String = "castree prune deletes files that no channel offers",
+        _ body: () throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        do throws(StoreError) {
+            return try body()
+        } catch {
+            if let work = storage.work, error.code == .permission { throw work.explained(error) }
+            // An error after a vain request for space has its own advice.
+            guard error.isDiskFull, let work = storage.work else { throw error }
+            let failure = error.message.prefix { $0 != ";" }
+            let offers = channel.map { "channel \($0) offers what it did before; " } ?? ""
+            throw StoreError(
+                .outOfSpace,
+                "\(failure); \(offers)make room in \(printable(work.place)) (\(remedy)), then repeat the "
+                    + "command", cause: error.cause)
+        }
+    }
+}

@@ -1,0 +1,305 @@
+public import CASStore
+public import HotPush
+package import Storage
+public import VersionTree
+
+/// Writes versions of a store to an origin in a directory, and changes what its channels offer.
+///
+/// An origin is a directory that any web server can serve (`docs/origin-format.md`). Its log decides what it offers,
+/// so publishers and pruners in all processes, and on all machines that share the directory, may work at once.
+/// Readers need no lock: files come first, then the entry of the log, and last the channel's pointer, replaced
+/// atomically. Existing files are not written again, so repeating an interrupted call continues it.
+///
+/// An origin without a log, made by an older castree, gets one with the first call that writes to it.
+public struct Publisher: Sendable {
+    package var options: PublisherOptions
+    private let open: Opening
+    private let now: @Sendable () -> Int64
+    private let pause: @Sendable (Int) -> Void
+
+    private typealias Opening =
+        @Sendable (PublisherOptions, _ isCreating: Bool, _ isDraft: Bool) throws(StoreError) ->
+        any ObjectStorage
+
+    /// Prepares a publisher without opening or creating anything.
+    public init(_ path: String, options: PublisherOptions = PublisherOptions()) {
+        self.init(path, options: options, fileSystem: POSIXFileSystem(), now: { secondsNow() })
+    }
+
+    /// For tests, with another file system and clock.
+    package init(
+        _ path: String, options: PublisherOptions, fileSystem: any FileSystem,
+        now: @escaping @Sendable () -> Int64
+    ) {
+        // Root publishes to another user's origin as that user; a missing right is reported by the first write.
+        let fileSystem = OwnersFileSystem.around(fileSystem, directory: path)
+        self.init(options, now) { (options, isCreating, isDraft) throws(StoreError) in
+            let directory = OriginDirectory(path: path, options: options, fileSystem: fileSystem)
+            if isDraft { return try directory.draft(isCreating: isCreating) }
+            return try directory.open(isCreating: isCreating)
+        }
+    }
+
+    /// Prepares a publisher for an origin anywhere, without a request.
+    package init(
+        _ storage: any ObjectStorage, options: PublisherOptions,
+        now: @escaping @Sendable () -> Int64 = { secondsNow() },
+        pause: @escaping @Sendable (Int) -> Void = { CASStore.pause(milliseconds: Int32($0)) }
+    ) {
+        self.init(options, now, pause) { (_, _, _) in storage }
+    }
+
+    private init(
+        _ options: PublisherOptions, _ now: @escaping @Sendable () -> Int64,
+        _ pause: @escaping @Sendable (Int) -> Void = { CASStore.pause(milliseconds: Int32($0)) },
+        _ open: @escaping Opening
+    ) {
+        (self.options, self.now, self.pause, self.open) = (options, now, pause, open)
+    }
+
+    /// - Parameters:
+    ///   - isCreating: whether to create a missing directory; its parent must exist.
+    ///   - isDraft: whether to write nothing.
+    /// - Throws: `.noOrigin`; `.badOrigin` for a directory that is something else; `.unsupportedFormat`;
+    ///   `.insideStore`.
+    package func engine(
+        isCreating: Bool = false, isDraft: Bool = false
+    ) throws(StoreError) -> OriginPublisher {
+        OriginPublisher(
+            try open(options, isCreating, isDraft), options: options, now: now, pause: pause)
+    }
+
+    /// What publishing a version would write; writes nothing and takes no lock.
+    /// - Throws: as ``publish(_:of:as:)``.
+    public func plan(
+        _ name: String, of versions: VersionStore, as offer: ReleaseOffer = ReleaseOffer()
+    ) throws(StoreError) -> PublishPlan {
+        try engine(isCreating: true, isDraft: true).plan(name, of: versions, as: offer)
+    }
+
+    /// Writes a version to the origin and offers it at the head of a channel.
+    ///
+    /// Makes the origin if there is none. What the call acknowledges survives a power cut.
+    /// - Returns: what was committed; its plan says what was written, which is nothing for an unchanged offer.
+    /// - Throws: `.noVersion`; `.incompleteVersion`; `.insideStore`; `.badManifest` if the manifest is damaged or not
+    ///   the registered one; `.damagedObject` if the store's bytes are wrong, in which case the channel's offer does
+    ///   not change; `.versionExists` if the origin offers other content under the name; `.damagedOrigin`,
+    ///   `.outOfSpace`, `.interrupted`.
+    @discardableResult
+    public func publish(
+        _ name: String, of versions: VersionStore, as offer: ReleaseOffer = ReleaseOffer()
+    ) throws(StoreError) -> OriginCommit {
+        // Nothing is created for a version that cannot be published.
+        let described = try Self.describe(name, of: versions, offer, options.limits)
+        return try engine(isCreating: true).publish(name, of: versions, as: offer, described).seen()
+    }
+
+    /// Takes a version out of a channel: each device goes to the first remaining release for it.
+    ///
+    /// Its files stay until ``collect(_:)`` finds that no channel offers them. A device that has the version and is
+    /// offered nothing keeps it.
+    /// - Parameters:
+    ///   - version: the release to withdraw.
+    ///   - channel: the channel that offers it.
+    ///   - toEmbedded: whether to offer what was shipped with the app at the head of the channel, so that every
+    ///     device rolls back to it.
+    /// - Returns: what the channel offers afterwards.
+    /// - Throws: `.noOrigin`; `.notOffered` if there is no such channel or it does not offer the version;
+    ///   `.damagedOrigin`, `.outOfSpace`.
+    public func withdraw(
+        _ version: VersionName, from channel: ChannelName = .stable, toEmbedded: Bool = false
+    ) throws(StoreError) -> ChannelPointer {
+        var publisher = self
+        publisher.options.isWithdrawing = true
+        return try publisher.engine().withdraw(version, from: channel, toEmbedded: toEmbedded)
+            .seen().pointer
+    }
+}
+
+extension OriginCommit {
+    /// The commit, if devices see it.
+    /// - Throws: why the pointer could not be written; the commit stands, and the next command writes it.
+    package func seen() throws(StoreError) -> OriginCommit {
+        guard let pointerProblem else { return self }
+        throw StoreError(
+            pointerProblem.code,
+            "channel \(pointer.channel) offers what it did before: entry \(entry) of the log is written, but the pointer could "
+                + "not be; repeat the command, or give any other on the channel (\(pointerProblem.message))",
+            cause: pointerProblem.cause)
+    }
+}
+
+extension Publisher {
+    // The store's collector must not delete what is being copied. If no pin can be made, this process cannot retire
+    // anything either; somebody else's store may change, and the copying notices that.
+    static func pin(
+        _ name: String, of versions: VersionStore
+    ) throws(StoreError) -> VersionPin? {
+        try allowing([.readOnly, .permission], try versions.pin(name))
+    }
+
+    /// A version's files, and what a channel says of them.
+    package typealias Description = (manifest: Manifest, version: PublishedVersion)
+
+    package static func describe(
+        _ name: String, of versions: VersionStore, _ offer: ReleaseOffer,
+        _ limits: DeviceLimits? = nil
+    ) throws(StoreError) -> Description {
+        try offer.validate()
+        let manifest = try versions.registeredManifest(of: name)
+        let missing = try versions.missing(of: name)
+        guard missing.isEmpty else {
+            let byteCount = missing.reduce(0) { $0 + $1.bytes }
+            throw StoreError(
+                .incompleteVersion,
+                "version \(name) lacks \(counted(missing.count, "object")) (\(sizeText(byteCount))) and is not "
+                    + "published; add or pull it again")
+        }
+        var digester = try Digester(.sha256)
+        var byteCount: Int64 = 0
+        try manifest.serialize { (piece) throws(StoreError) in
+            piece.withUnsafeBytes { digester.update($0) }
+            byteCount += Int64(piece.count)
+        }
+        if let objection = try limits?.objection(to: manifest, byteCount: byteCount) {
+            throw StoreError(
+                .tooLarge,
+                "version \(name) is not published, because devices would refuse it: \(objection); give publish the "
+                    + "--max-entries that your devices have")
+        }
+        let version = PublishedVersion(
+            name: manifest.version, manifest: digester.finish { ObjectID(unchecked: $0) },
+            manifestByteCount: byteCount, content: try manifest.contentAddress())
+        return (manifest, version)
+    }
+
+    static func mending(_ version: PublishedVersion, _ channel: ChannelName) -> String {
+        "version \(version.name) is not the newest of channel \(channel): it is checked and mended, and not offered again"
+    }
+}
+
+extension WithdrawnVersion {
+    /// Whether a device that has it would refuse a version.
+    fileprivate func bars(_ version: PublishedVersion) -> Bool {
+        let (mine, other) = (name.description, version.name.description)
+        return mine.lowercased() == other.lowercased()
+            && (mine != other || content != version.content)
+    }
+}
+
+extension ChannelPointer {
+    /// The pointer without withdrawn versions that bar this one; whoever adopts it has looked.
+    func unbarring(
+        _ version: PublishedVersion, _ notice: (String) -> Void
+    ) -> ChannelPointer {
+        guard withdrawn.contains(where: { $0.bars(version) }) else { return self }
+        var next = self
+        next.withdrawn = []
+        let names = withdrawn.map(\.name.description).joined(separator: ", ")
+        notice("channel \(channel) says no more that these were withdrawn: \(names)")
+        return next
+    }
+}
+
+extension OriginPublisher {
+    /// The state upon which a version is published, if no name conflicts: with two, a device refuses one of them.
+    ///
+    /// Anybody can write names into a list of offered or withdrawn versions, so only those count that the publisher's
+    /// keys have signed, or that it adopts with the channel. An `--adopt` required by such a name applies to what the
+    /// keys have signed last, if that has it.
+    /// - Parameter isSaid: as of ``trusted(_:_:_:isSaid:isRotating:)``.
+    /// - Throws: `.versionExists`.
+    func base(
+        for version: PublishedVersion, in channel: ChannelName, _ state: OriginState,
+        _ log: OriginLog, isSaid: Bool = true
+    ) throws(StoreError) -> OriginState {
+        var base = try trusted(state, channel, log, isSaid: isSaid)
+        if options.sealing.isSigning, options.sealing.adopts {
+            var other = self
+            other.options.sealing.adopts = false
+            // Where others have changed the keys since, what these have signed last counts no more.
+            let known = try allowing(
+                [.untrusted], try other.trusted(state, channel, other.makeLog(), isSaid: false))
+            if let known, try other.objection(to: version, in: channel, known) != nil {
+                base = known
+            }
+        }
+        if let objection = try objection(to: version, in: channel, base) { throw objection }
+        return base
+    }
+
+    /// The error about a name that conflicts with a version.
+    private func objection(
+        to version: PublishedVersion, in channel: ChannelName, _ state: OriginState
+    ) throws(StoreError) -> StoreError? {
+        let sealing = options.sealing
+        for pointer in state.pointers.values.sorted(by: { $0.channel < $1.channel }) {
+            let offered = pointer.releases.compactMap(\.version)
+                .map { WithdrawnVersion(name: $0.name, content: $0.content) }
+            let other = offered.first { $0.bars(version) }
+            let withdrawn = sealing.adopts ? nil : pointer.withdrawn.first { $0.bars(version) }
+            guard let name = (other ?? withdrawn)?.name else { continue }
+            let origin = try sealing.origin(at: storage, saidBy: state.pointers.values)
+            let isOwn = !sealing.isSigning || sealing.knows(pointer, of: origin)
+            guard isOwn || sealing.adopts && pointer.channel == channel else { continue }
+            let advice =
+                "; no key that is known here has signed that: if it is not yours, leave --adopt out"
+            return StoreError(
+                .versionExists,
+                other != nil
+                    ? "channel \(pointer.channel) offers a version \(name) with other content; "
+                        + "choose another name: devices that have it would rename or refuse this one\(isOwn ? "" : advice)"
+                    : "a version \(name) with other content was withdrawn from channel \(pointer.channel), and devices "
+                        + "that have it would rename or refuse this one; choose another name or, if nobody has withdrawn that (castree "
+                        + "channels lists it), say --adopt")
+        }
+        return nil
+    }
+
+    func publication(
+        _ described: Publisher.Description, of versions: VersionStore, in channel: ChannelName,
+        _ log: OriginLog
+    ) -> Publication {
+        Publication(
+            manifest: described.manifest, version: described.version, channel: channel,
+            versions: versions, seen: SeenFiles(in: storage), watch: UploadWatch(log, now: now),
+            options: options)
+    }
+}
+
+/// What a command has done to an origin.
+public struct OriginCommit: Sendable {
+    package var entry: Int64
+    package var epoch: Int64
+    package var pointer: ChannelPointer
+    /// Whether the channel already offered exactly this.
+    package var isUnchanged: Bool
+    /// Why devices see the previous release until the next command on the channel; `nil` if they see this one.
+    package var pointerProblem: StoreError?
+    /// What was written of a published version; `nil` for other commits.
+    public var plan: PublishPlan?
+    /// The objects of it that were written, sorted by address.
+    public var objects: [Reference] { plan?.objects ?? [] }
+    /// The size of these objects.
+    public var byteCount: Int64 { plan?.byteCount ?? 0 }
+    /// The packs that were made; `nil` if there were none to make.
+    package var packing: PackReport?
+    /// The objects fetched to make packs from them.
+    package var fetched = (count: 0, byteCount: Int64(0))
+    package var figures = StorageFigures()
+
+    /// - Parameter before: what the channel offered before.
+    func with(
+        _ upload: ReleaseUpload, _ facts: FactsUpload, _ packing: ReleasePacking,
+        upon before: ChannelPointer?
+    ) -> OriginCommit {
+        var commit = self
+        commit.packing = packing.report
+        commit.fetched = packing.fetched
+        commit.plan = PublishPlan(
+            packing.work.version, sending: upload.sent.sorted { $0.address < $1.address },
+            of: upload, writesManifest: upload.hasSentManifest, packing: commit.packing,
+            facts: facts.placed, pointer: pointer, before: before, writesPointer: !isUnchanged)
+        return commit
+    }
+}

@@ -1,0 +1,200 @@
+import CASStore
+import HotPush
+import Storage
+import VersionTree
+
+// Brings the packs of a release and their delivery into the origin, all in one epoch.
+//
+// Rule U applies as for objects: each lost race decides anew where they may be used. A delivery leads to a manifest,
+// so it stays right whoever was faster; packs from contents that are not offered any more are dropped.
+extension ReleasePacking {
+    private var seen: SeenFiles { work.seen }
+
+    /// The size from which the storage is asked for existing packs before they are sent.
+    private static let listedByteCountMin: Int64 = 1 << 20
+
+    /// Brings in the packs for a commit upon a state.
+    /// - Parameter state: replaced by the newest one if the upload took so long that its packs are useless.
+    /// - Returns: the delivery that the release may name; `nil` if it has none.
+    func place(in state: inout OriginState) throws(StoreError) -> PublishedDelivery? {
+        let (version, channel) = (work.version, work.channel)
+        guard let prepared else {
+            return state.counted(channel, work.options.sealing)
+                .delivery(of: version.manifest, in: channel)
+        }
+        while true {
+            let counted = state.counted(channel, work.options.sealing)
+            var offered = try self.offered(in: counted)
+            offered?.packs.packs.removeAll { lost.contains($0.address) }
+            let draft = try DeliveryDraft(
+                prepared, of: version.manifest, fitting: bases(in: counted),
+                listed: state.pointers[channel]?.contents ?? [], offered: offered?.packs)
+            self.draft = draft
+            if stands(draft, offered?.delivery, prepared.need) { return offered?.delivery }
+            let epoch = try epoch(for: draft, offered?.delivery, upon: state.entry.epoch)
+            guard try copy(draft.kept, from: offered?.delivery.epoch, to: epoch, prepared.place)
+            else { continue }
+            try send(draft.packs, prepared.place, epoch)
+            if let newer = try work.watch.state(ahead: state) {
+                state = newer
+                continue
+            }
+            let key = OriginKey(.delivery, draft.address, in: epoch)
+            try seen.send(StorageBody(draft.bytes, address: draft.address), key)
+            return PublishedDelivery(
+                address: draft.address, byteCount: Int64(draft.bytes.count), epoch: epoch)
+        }
+    }
+
+    /// Whether nothing is to be sent, because the release has exactly this, or there is nothing.
+    private func stands(
+        _ draft: DeliveryDraft, _ offered: PublishedDelivery?, _ need: PackNeed
+    ) -> Bool {
+        if draft.packs.isEmpty && draft.kept.isEmpty { return true }
+        let damaged = Set(need.offered.damaged.map(\.address))
+        return offered?.address == draft.address
+            && !draft.packs.contains { damaged.contains($0.pack.address) }
+    }
+
+    /// Notes what the delivery was made from, and drops what no delivery needs; anything lost is made again.
+    func note(_ state: OriginState) throws(StoreError) {
+        guard let draft, let prepared else { return }
+        let (place, need) = (prepared.place, prepared.need)
+        let offered = state.deliveries.union([draft.address])
+        var record = try PackingRecord.read(place.publishing.raw, place.fileSystem)
+        record.works = record.works.filter { offered.contains($0.key) }
+        record.works[draft.address] = PackingRecord.Work(
+            content: work.version.content,
+            bases: Set(need.bases.map(\.content)).union(need.offered.work?.bases ?? []),
+            frames: prepared.result.frames.union(need.offered.work?.frames ?? []))
+        try record.write(place.publishing.raw, aside: place.work.raw, place.fileSystem)
+        try place.dropUnused(record)
+    }
+
+    private func epoch(
+        for draft: DeliveryDraft, _ standing: PublishedDelivery?, upon newest: Int64
+    ) throws(StoreError) -> Int64 {
+        let packs = draft.packs.map(\.pack)
+        func lacking(_ epoch: Int64) -> Int64 {
+            func byteCount(_ packs: [Delivery.Pack]) -> Int64 {
+                packs.filter { !seen.contains(OriginKey(.pack, $0.address, in: epoch)) }
+                    .reduce(0) { $0 + $1.byteCount }
+            }
+            return byteCount(packs) + (standing?.epoch == epoch ? 0 : 2 * byteCount(draft.kept))
+        }
+        let candidates = SeenFiles.usableEpochs(upon: newest)
+        let best = candidates.min { lacking($0) < lacking($1) } ?? newest
+        guard lacking(best) >= Self.listedByteCountMin, listed.insert(best).inserted else {
+            return best
+        }
+        let wanted = (packs + draft.kept).map {
+            Reference(address: $0.address, byteCount: $0.byteCount)
+        }
+        var pageCount = 1
+        try seen.list(
+            OriginKey.prefix(of: .pack, in: best), .pack, wanted, pageCount: &pageCount)
+        return best
+    }
+
+    // MARK: Sending
+
+    private func send(
+        _ packs: [StagedPack], _ place: PackingPlace, _ epoch: Int64
+    ) throws(StoreError) {
+        let staged = Dictionary(packs.map { ($0.pack.address, $0.name) }) { first, _ in first }
+        let lacking = packs.map(\.pack).map {
+            SizedKey(.pack, $0.address, in: epoch, $0.byteCount)
+        }.filter { !seen.contains($0.key) }
+        try seen.send(lacking, work.options) { (file) throws(StoreError) in
+            try place.fileSystem.open(
+                place.work.raw, staged[file.key.address] ?? "", .reading, mode: 0)
+        }
+    }
+
+    /// Copies kept packs out of an epoch that may not be used any more.
+    /// - Returns: whether all exist.
+    private func copy(
+        _ packs: [Delivery.Pack], from old: Int64?, to new: Int64, _ place: PackingPlace
+    ) throws(StoreError) -> Bool {
+        guard let old, old != new else { return true }
+        for pack in packs {
+            let key = OriginKey(.pack, pack.address, in: new)
+            if seen.contains(key) { continue }
+            if work.options.isInterrupted() { throw .publishingInterrupted }
+            let name = "kept-\(pack.address)"
+            let kept = SizedKey(.pack, pack.address, in: old, pack.byteCount)
+            guard try seen.storage.download(kept, to: place.work.raw, name, place.fileSystem)
+            else {
+                // Packs only save work: the release does without it.
+                lost.insert(pack.address)
+                return false
+            }
+            let file = try place.fileSystem.open(place.work.raw, name, .reading, mode: 0)
+            try seen.send(
+                StorageBody(file: file.raw, byteCount: pack.byteCount, address: pack.address), key)
+            try place.fileSystem.remove(place.work.raw, name, directory: false)
+        }
+        return true
+    }
+}
+
+/// The delivery of a release, composed of new packs and kept ones before anything is written.
+struct DeliveryDraft: Sendable {
+    let packs: [StagedPack]
+    let kept: [Delivery.Pack]
+    let bytes: [UInt8]
+    let address: ObjectID
+    let report: PackReport
+
+    /// - Parameters:
+    ///   - manifest: that to which the packs lead.
+    ///   - bases: the contents wanted now; packs made from others are dropped.
+    ///   - listed: the contents that the channel offers now.
+    ///   - offered: what the release has now, including packs that somebody else has made in the meantime.
+    init(
+        _ prepared: PreparedPacks, of manifest: ObjectID, fitting bases: [PackBase],
+        listed: Set<ObjectID>, offered: OfferedPacks?
+    ) throws(StoreError) {
+        let contents = Set(bases.map(\.content))
+        let packs = prepared.result.packs.filter { pack in
+            pack.pack.base.map(contents.contains) ?? true
+        }
+        let made = Set(packs.map(\.pack.base))
+        let damaged = Set(prepared.need.offered.damaged.map(\.address))
+        let standing = offered?.packs.filter {
+            !made.contains($0.base) && !damaged.contains($0.address)
+        }
+        let all = Self.fitting(
+            (standing ?? []) + packs.map(\.pack), wanted: contents, listed: listed)
+        let document = Delivery(manifest: manifest, packs: all)
+        self.packs = packs
+        let new = Set(packs.map(\.pack.address))
+        kept = all.filter { !new.contains($0.address) }
+        bytes = document.serialized()
+        address = try ObjectID(of: bytes)
+        report = PackReport(
+            packs, keeping: all.count - packs.count, from: bases,
+            lacking: prepared.need.lacking + prepared.need.refused, prepared.frameCounts)
+    }
+
+    /// The most packs that a delivery may name; those from contents that nobody lists or asks for are dropped first.
+    static func fitting(
+        _ packs: [Delivery.Pack], wanted: Set<ObjectID>, listed: Set<ObjectID>
+    ) -> [Delivery.Pack] {
+        guard packs.count > Delivery.packCountMax else { return packs }
+        func isWanted(_ pack: Delivery.Pack) -> Bool { pack.base.map(wanted.contains) ?? true }
+        func isListed(_ pack: Delivery.Pack) -> Bool { pack.base.map(listed.contains) ?? true }
+        let others = packs.filter { !isWanted($0) }
+        let ordered =
+            packs.filter(isWanted) + others.filter(isListed) + others.filter { !isListed($0) }
+        return Array(ordered.prefix(Delivery.packCountMax))
+    }
+}
+
+extension ChannelPointer {
+    var contents: Set<ObjectID> { Set(releases.compactMap(\.version?.content)) }
+
+    func offers(_ manifest: ObjectID) -> Bool {
+        releases.contains { $0.version?.manifest == manifest }
+    }
+}
