@@ -280,7 +280,7 @@ extension ChannelPointer {
         return Self.signedBytes(of: unsigned.document)
     }
 
-    static func signedBytes(of unsigned: JSONValue) -> [UInt8] {
+    package static func signedBytes(of unsigned: JSONValue) -> [UInt8] {
         signedPrefix + JSONWriter.serialize(unsigned, sortedKeys: true)
     }
 
@@ -293,7 +293,7 @@ extension ChannelPointer {
     }
 
     /// Why it cannot be signed as it is; `nil` if it can.
-    var objectionToSigning: String? {
+    package var objectionToSigning: String? {
         if origin == nil { return "it does not say of which origin it is (\"origin\")" }
         guard document.hasOnlyExactIntegers else {
             return "it has a number that is no integer within ±(2^53 − 1)"

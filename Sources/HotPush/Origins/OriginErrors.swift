@@ -32,7 +32,7 @@ extension StoreError {
         StoreError(.untrusted, problem)
     }
 
-    static func badKey(_ problem: String) -> StoreError { StoreError(.badKey, problem) }
+    package static func badKey(_ problem: String) -> StoreError { StoreError(.badKey, problem) }
 
     package static func damagedOrigin(_ problem: String, object: ObjectID? = nil) -> StoreError {
         StoreError(.damagedOrigin, problem, object: object)

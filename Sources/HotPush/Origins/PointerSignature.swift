@@ -59,7 +59,7 @@ extension [PointerSignature] {
 /// The signatures of a pointer of any format, and the bytes that they sign.
 package struct PointerSeal: Sendable {
     package let origin: String?
-    let signedBytes: [UInt8]
+    package let signedBytes: [UInt8]
     package let signatures: [PointerSignature]
 }
 

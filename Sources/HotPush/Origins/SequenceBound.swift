@@ -1,4 +1,4 @@
-import CASStore
+package import CASStore
 import VersionTree
 
 /// The largest sequence that a device remembers.
@@ -25,10 +25,10 @@ package struct SequenceBound {
     }
 
     /// Larger than any time or sequence that comes from counting, whatever a clock says.
-    static let countMax = timeMax + lead
+    package static let countMax = timeMax + lead
 
     /// Whether a sequence can come from counting; any other orders nothing.
-    func allows(_ sequence: Int64) throws(StoreError) -> Bool {
+    package func allows(_ sequence: Int64) throws(StoreError) -> Bool {
         try allows(sequence, lead: Self.lead)
     }
 
@@ -52,7 +52,7 @@ package struct SequenceBound {
     }
 
     /// Whether a clock alone allows a number, for callers without a store.
-    static func allows(_ number: Int64, at now: Int64) -> Bool {
+    package static func allows(_ number: Int64, at now: Int64) -> Bool {
         number <= (now < JournalEntry.clockIsSetFrom ? timeMax : now) + lead
     }
 

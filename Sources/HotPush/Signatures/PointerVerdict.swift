@@ -68,7 +68,7 @@ struct PointerVerdict: Sendable, Hashable {
         reading read: (Int64) throws(StoreError) -> TrustFile
     ) throws(StoreError) {
         // Anybody with a key that still counts could sign versions without end.
-        guard last - first < TrustChain.versionMax else {
+        guard last - first < TrustFile.followedMax else {
             throw StoreError(
                 .untrusted,
                 "the pointer names version \(last) of the origin's trust, and version \(first - 1) is known: so many changes of "

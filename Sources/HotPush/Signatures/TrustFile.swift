@@ -11,22 +11,24 @@ package struct TrustFile: Sendable, Hashable {
     package static let byteCountMax = 64 * 1024
     /// The version of the keys that a device was given, which has no file.
     package static let firstVersion: Int64 = 1
+    /// Bounds the versions examined: a stranger's pointer may name any.
+    package static let followedMax: Int64 = 256
     /// All possible versions.
     package static let versions = firstVersion...ChannelPointer.sequenceMax
     package static let remedy =
         "its publisher puts it back from a copy of the origin (castree fsck ORIGIN --repair --from COPY)"
 
     /// What to do where a rotation was cut short.
-    static let repetition =
+    package static let repetition =
         "repeat it as it was (castree trust rotate), which finishes it, and rotate again if other keys are wanted; the file "
         + "must stay, since whoever has a copy can show it to devices"
 
     /// What else a file that a key known here has signed may mean.
-    static let theft =
+    package static let theft =
         ". If you do not know its keys, somebody who has a key of yours made it: look at what is offered (castree "
         + "channels), remove the file and rotate at once"
 
-    static let otherwise =
+    package static let otherwise =
         "; if you never changed the keys to it, somebody who has one of them has named it: look at what the channels offer, then "
         + "castree resign ORIGIN --adopt --unsigned, and change the keys (castree trust rotate)"
 
@@ -40,6 +42,13 @@ package struct TrustFile: Sendable, Hashable {
     package var signatures: [PointerSignature] = []
     /// Unknown fields, kept verbatim.
     package var foreign: [JSONValue.Member] = []
+
+    package init(origin: String, version: Int64, trusted: TrustedKeys, createdAt: Int64) {
+        self.origin = origin
+        self.version = version
+        self.trusted = trusted
+        self.createdAt = createdAt
+    }
 
     private static let signedPrefix = Array("castree-trust 1\n".utf8)
 

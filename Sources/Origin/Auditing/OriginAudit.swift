@@ -203,7 +203,7 @@ package final class OriginAudit {
         let pointers = state.pointers.values
         guard let origin = try storage.trustedOrigin(saidBy: pointers) else { return }
         var (last, version) = (last, (last?.version ?? TrustFile.firstVersion) + 1)
-        while version <= TrustChain.versionMax {
+        while version <= TrustFile.followedMax {
             let path = OriginLayout.trust(version)
             var next = try TrustFile.ifSound(try storage.trust(version))
             let isHere = next?.follows(last, pointers, of: origin) == true

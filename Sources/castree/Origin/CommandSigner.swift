@@ -2,6 +2,7 @@ import CASStore
 import ClientSystems
 import Console
 import HotPush
+import Origin
 
 /// A command that signs: for keys in hardware and key services.
 struct CommandSigner: PointerSigner {

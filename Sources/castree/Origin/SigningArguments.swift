@@ -1,6 +1,7 @@
 import CASStore
 import Console
 import HotPush
+import Origin
 import StoreCommands
 import StrictJSON
 

@@ -1,6 +1,7 @@
 import StorageTestSupport
 
 @testable import HotPush
+@testable import Origin
 
 /// Keys that change: each version of an origin's trust is proved by the one before.
 @Suite("Rotated keys") struct RotationTests {
@@ -39,7 +40,7 @@ import StorageTestSupport
         throws
     {
         let key = origin.keys[0]
-        let last = TrustChain.versionMax + 1
+        let last = TrustFile.followedMax + 1
         for version in 2...last + 1 { try origin.write(version, [key], by: [key]) }
         try origin.offer("2", trust: last + 1, by: key)
         expectRefusal(.untrusted) { try origin.pull() }

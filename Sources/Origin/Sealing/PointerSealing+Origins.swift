@@ -1,12 +1,13 @@
-package import CASStore
-package import Storage
+import CASStore
+import HotPush
+import Storage
 import VersionTree
 
 // Which origin is at a place: one key may sign for several.
 
 extension PointerSealing {
     /// What a channel without a signed pointer takes over from others.
-    package func base(
+    func base(
         besides channel: ChannelName, _ pointers: [ChannelName: ChannelPointer],
         _ there: any ObjectStorage
     ) throws(StoreError) -> Base {
@@ -53,7 +54,7 @@ extension PointerSealing {
     ///
     /// Anybody can copy there what a known key has signed for another origin. So the one that was signed there last
     /// counts or, if the keys do not remember, the one that the marker names, if any of the pointers belongs to it.
-    package func origin(
+    func origin(
         at there: any ObjectStorage, saidBy pointers: some Sequence<ChannelPointer>
     ) throws(StoreError) -> String? {
         if let origin { return origin }
@@ -66,14 +67,14 @@ extension PointerSealing {
     }
 
     /// The id at a place whose pointers are unknown, from the keys' memory or the marker.
-    package func originOfPlace(_ there: any ObjectStorage) throws(StoreError) -> String? {
+    func originOfPlace(_ there: any ObjectStorage) throws(StoreError) -> String? {
         if let origin { return origin }
         if let known = try remembered(there.identity) { return known }
         return try there.markedIDIfReadable()
     }
 
     /// - Throws: `.untrusted` for another origin than that of the place, or if nobody can tell which one it is.
-    package func checkOrigin(
+    func checkOrigin(
         _ id: String, of pointers: [ChannelName: ChannelPointer], _ there: any ObjectStorage
     ) throws(StoreError) {
         guard origin == nil else { return }

@@ -1,16 +1,14 @@
-package import CASStore
-package import Storage
+import CASStore
+import HotPush
+import Storage
 
 /// The versions of an origin's trust that devices which are behind need, up to the newest that a pointer names.
 ///
 /// Nobody remembers which keys counted first. So each file is checked by itself and against its neighbours, and the
 /// last one against the pointers that name it.
-package struct TrustChain {
-    /// Bounds the versions examined: a stranger's pointer may name any.
-    package static let versionMax: Int64 = 256
-
-    package let versions: ClosedRange<Int64>
-    package let newest: Int64
+struct TrustChain {
+    let versions: ClosedRange<Int64>
+    let newest: Int64
     private let origin: String
     private let pointers: [ChannelPointer]
     private var files: [Int64: TrustFile] = [:]
@@ -18,7 +16,7 @@ package struct TrustChain {
 
     /// Reads the chain; `nil` if no pointer names a version, so that nothing was rotated.
     /// - Throws: `.unsupportedFormat`; what reading throws.
-    package init?(
+    init?(
         of pointers: some Sequence<ChannelPointer>, in storage: any ObjectStorage
     ) throws(StoreError) {
         let first = TrustFile.firstVersion + 1
@@ -30,7 +28,7 @@ package struct TrustChain {
         self.origin = origin
         self.newest = newest
         self.pointers = named.filter { $0.trustVersion == newest }
-        versions = first...min(newest, Self.versionMax)
+        versions = first...min(newest, TrustFile.followedMax)
         for version in versions {
             do throws(StoreError) {
                 files[version] = try storage.trust(version)
@@ -42,7 +40,7 @@ package struct TrustChain {
     }
 
     /// Who needs a missing file; the pointer that names it need not be signed.
-    package var need: String {
+    var need: String {
         let channel = pointers.map(\.channel).min()?.description ?? ""
         return
             "devices that are behind cannot follow the keys (castree publish by a key that has signed by it puts it back; "
@@ -53,7 +51,7 @@ package struct TrustChain {
     /// What is wrong, by version; `nil` for a missing one.
     ///
     /// If two do not belong together, nobody can tell which is wrong, and both are named.
-    package func problems() -> [Int64: String?] {
+    func problems() -> [Int64: String?] {
         var problems: [Int64: String?] = [:]
         for version in versions {
             if let file = files[version] {
@@ -76,10 +74,10 @@ package struct TrustChain {
     }
 
     /// The newest version; `nil` if it is missing or invalid.
-    package var last: TrustFile? { files[newest] }
+    var last: TrustFile? { files[newest] }
 
     /// The channels that a signer of the next version has signed, but not by the newest yet; sorted.
-    package func channelsBehind(in pointers: some Sequence<ChannelPointer>) -> [ChannelName] {
+    func channelsBehind(in pointers: some Sequence<ChannelPointer>) -> [ChannelName] {
         pointers.filter { pointer in
             let version = pointer.trustVersion ?? TrustFile.firstVersion
             guard pointer.origin == origin, version < newest, let next = files[version + 1]
@@ -88,7 +86,7 @@ package struct TrustChain {
         }.map(\.channel).sorted()
     }
 
-    package func with(_ others: [Int64: TrustFile]) -> TrustChain {
+    func with(_ others: [Int64: TrustFile]) -> TrustChain {
         var chain = self
         chain.files.merge(others) { $1 }
         return chain
@@ -119,7 +117,7 @@ extension TrustFile {
     ///   - last: the newest of these. With `nil`, a key of the pointers must have signed it: the first keys are
     ///     unrecorded.
     ///   - origin: whose trust it is: ``ObjectStorage/trustedOrigin(saidBy:)``.
-    package func follows(
+    func follows(
         _ last: TrustFile?, _ pointers: some Sequence<ChannelPointer>, of origin: String
     ) -> Bool {
         let signed = pointers.filter { $0.isSigned && $0.origin == origin }
@@ -134,7 +132,7 @@ extension ObjectStorage {
     /// The origin to which the trust files belong, among those that signed pointers name, some perhaps by strangers.
     ///
     /// It is the one that the marker names, else that of the first change of the keys, else always the same one.
-    package func trustedOrigin(
+    func trustedOrigin(
         saidBy pointers: some Sequence<ChannelPointer>
     ) throws(StoreError) -> String? {
         let ids = Set(pointers.filter(\.isSigned).compactMap(\.origin))
@@ -150,14 +148,14 @@ extension ObjectStorage {
     }
 
     /// The id in the marker; `nil` for an unsigned origin, and without a marker.
-    package func markedID() throws(StoreError) -> String? {
+    func markedID() throws(StoreError) -> String? {
         try contents(OriginLayout.marker, limit: OriginMarker.byteCountMax)
             .flatMap(OriginMarker.id)
     }
 
     /// A version of an origin's trust; `nil` if it is missing.
     /// - Throws: `.untrusted`, `.tooLarge` for an invalid file.
-    package func trust(_ version: Int64) throws(StoreError) -> TrustFile? {
+    func trust(_ version: Int64) throws(StoreError) -> TrustFile? {
         try contents(OriginLayout.trust(version), limit: TrustFile.byteCountMax).map {
             (bytes) throws(StoreError) in
             do throws(StoreError) {

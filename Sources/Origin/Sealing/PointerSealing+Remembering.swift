@@ -1,14 +1,13 @@
-package import CASStore
-package import Storage
+import CASStore
+import HotPush
+import Storage
 import VersionTree
 
 extension PointerSealing {
     /// Raises a pointer above all that was signed of its channel, which devices may have seen; sequences are unique.
     /// - Returns: the highest sequence that was signed.
     @discardableResult
-    package func raise(
-        _ pointer: inout ChannelPointer, in origin: String
-    ) throws(StoreError) -> Int64 {
+    func raise(_ pointer: inout ChannelPointer, in origin: String) throws(StoreError) -> Int64 {
         var used: Int64 = 0
         for memory in signers.compactMap(\.memory) {
             used = max(used, try memory.used(of: pointer.channel, in: origin))
@@ -22,7 +21,7 @@ extension PointerSealing {
     /// None if the publisher adopts what is there.
     /// - Parameter pointers: what the place offers.
     /// - Throws: what reading the memory throws.
-    package func unfinished(
+    func unfinished(
         at place: String, upon pointers: [ChannelName: ChannelPointer]
     ) throws(StoreError) -> [ChannelPointer] {
         guard !adopts else { return [] }
@@ -49,9 +48,7 @@ extension PointerSealing {
     }
 
     /// - Parameter rest: what becomes of the pointer.
-    package static func unfinished(
-        _ pointer: ChannelPointer, at place: String, _ rest: String
-    ) -> String {
+    static func unfinished(_ pointer: ChannelPointer, at place: String, _ rest: String) -> String {
         "sequence \(pointer.sequence) of channel \(pointer.channel) was signed and is not in \(place): the command that signed "
             + "it was cut short, and \(rest)"
     }
@@ -60,7 +57,7 @@ extension PointerSealing {
     /// - Parameter before: what it was built upon.
     /// - Throws: why it cannot be noted, in which case nothing may be written. A key in a place that nobody can write
     ///   to has no memory, which is reported.
-    package func prepare(
+    func prepare(
         _ pointer: ChannelPointer, upon before: ChannelPointer?, at place: String,
         notice: (String) -> Void
     ) throws(StoreError) {
@@ -85,7 +82,7 @@ extension PointerSealing {
     }
 
     /// The trust files by which the keys have signed, in ascending order.
-    package func trusts(of origin: String) throws(StoreError) -> [TrustFile] {
+    func trusts(of origin: String) throws(StoreError) -> [TrustFile] {
         var files: [Int64: TrustFile] = [:]
         for memory in signers.compactMap(\.memory) {
             for file in try memory.trusts(of: origin) { files[file.version] = file }
@@ -100,7 +97,7 @@ extension PointerSealing {
     ) throws(StoreError) -> [TrustFile] {
         guard let origin = pointer.origin, let newest = pointer.trustVersion else { return [] }
         let known = Set(try memory.trusts(of: origin).map(\.version))
-        guard newest <= TrustChain.versionMax, !known.contains(newest) else { return [] }
+        guard newest <= TrustFile.followedMax, !known.contains(newest) else { return [] }
         // The next command that signs there notes a file that cannot be read now.
         return (TrustFile.firstVersion...newest).dropFirst().filter { !known.contains($0) }
             .compactMap { try? read($0) }
@@ -108,7 +105,7 @@ extension PointerSealing {
 
     /// Remembers beside the keys what was signed and written.
     /// - Parameter read: reads a version of the origin's trust.
-    package func remember(
+    func remember(
         _ pointer: ChannelPointer, at place: String, notice: (String) -> Void,
         _ read: (Int64) throws(StoreError) -> TrustFile?
     ) {
@@ -165,7 +162,7 @@ extension PointerSealing {
     /// trust is then the newest that the origin proves, or by which one of the keys has signed, if that is newer.
     /// - Throws: `.untrusted` if too few of the keys that count sign, or the pointer names an older version than one
     ///   of them has signed by, unless fewer are allowed.
-    package func counted(_ base: Base, in origin: any ObjectStorage) throws(StoreError) -> Base {
+    func counted(_ base: Base, in origin: any ObjectStorage) throws(StoreError) -> Base {
         var base = base
         var file: TrustFile?
         let known = allowsFewer ? nil : try trusts(of: base.origin).last
@@ -301,7 +298,7 @@ extension PointerSealing {
             let next = (newest?.version ?? TrustFile.firstVersion) + 1
             let remembered = known.first { $0.version == next }
             let read = remembered == nil ? try TrustFile.ifSound(try read(next)) : remembered
-            guard let file = read, next <= TrustChain.versionMax else { return newest }
+            guard let file = read, next <= TrustFile.followedMax else { return newest }
             do throws(StoreError) {
                 // The keys before the first change are recorded nowhere.
                 let previous = newest?.trusted ?? file.trusted

@@ -1,5 +1,6 @@
 package import CASStore
-package import Storage
+import HotPush
+import Storage
 import VersionTree
 
 /// How a publisher signs what it offers, and which pointers it builds upon.
@@ -28,7 +29,7 @@ package struct PointerSealing: Sendable {
 
     package init() {}
 
-    package var isSigning: Bool { !signers.isEmpty }
+    var isSigning: Bool { !signers.isEmpty }
 
     /// Checks what needs no origin.
     /// - Throws: `.badKey` for keys that are named twice or are too many.
@@ -38,23 +39,23 @@ package struct PointerSealing: Sendable {
     }
 
     /// - Throws: `.badKey` if nobody signs.
-    package func requireSigner() throws(StoreError) {
+    func requireSigner() throws(StoreError) {
         guard !isSigning else { return try validate() }
         throw .badKey(
             "no key is given: name one with --sign-key or --sign-command")
     }
 
     /// What a pointer takes over from existing ones.
-    package struct Base: Sendable {
-        package var origin: String
-        package var trustVersion: Int64?
+    struct Base: Sendable {
+        var origin: String
+        var trustVersion: Int64?
         /// Whether the origin has lost that version, which devices that are behind need.
         var lacksTrust = false
     }
 
     /// Refuses untrusted pointers (`.untrusted`) before any work is done.
     /// - Parameter pointers: those of all channels; without signers the one of the channel is enough.
-    package func check(
+    func check(
         _ channel: ChannelName, upon pointers: [ChannelName: ChannelPointer],
         in origin: any ObjectStorage
     ) throws(StoreError) {
@@ -71,7 +72,7 @@ package struct PointerSealing: Sendable {
     ///   - isTold: whether it is known why one that was signed is not there.
     ///   - notice: gets what is adopted.
     /// - Throws: `.untrusted` as ``check(_:upon:in:)``; `.badPointer` for one that cannot be signed; signer errors.
-    package func seal(
+    func seal(
         _ pointer: ChannelPointer, upon pointers: [ChannelName: ChannelPointer],
         in origin: any ObjectStorage, now: Int64, isTold: Bool = false,
         notice: (String) -> Void
@@ -114,7 +115,7 @@ package struct PointerSealing: Sendable {
         return try sign(sealed, now: Self.present(now, upon: pointers.values))
     }
 
-    package func sign(_ pointer: ChannelPointer, now: Int64) throws(StoreError) -> ChannelPointer {
+    func sign(_ pointer: ChannelPointer, now: Int64) throws(StoreError) -> ChannelPointer {
         var sealed = pointer
         sealed.expiresAt = try end(of: pointer, now: now)
         if let objection = sealed.objectionToSigning {
@@ -127,9 +128,7 @@ package struct PointerSealing: Sendable {
     }
 
     /// The present for devices that have accepted these pointers: their latest time, unless no device remembers it.
-    package static func present(
-        _ now: Int64, upon pointers: some Sequence<ChannelPointer>
-    ) -> Int64 {
+    static func present(_ now: Int64, upon pointers: some Sequence<ChannelPointer>) -> Int64 {
         pointers.map(\.createdAt).filter { SequenceBound.allows($0, at: now) }.max().map {
             max($0, now)
         }
@@ -141,7 +140,7 @@ package struct PointerSealing: Sendable {
     /// Devices take the latest time in an accepted pointer for the present. After a pointer signed by a fast clock,
     /// the time of later ones begins there, too.
     /// - Throws: `.badPointer` if that is over.
-    package func end(of pointer: ChannelPointer, now: Int64) throws(StoreError) -> Int64? {
+    func end(of pointer: ChannelPointer, now: Int64) throws(StoreError) -> Int64? {
         let begin = Self.present(now, upon: [pointer])
         let end: Int64? =
             switch expiry {
@@ -160,7 +159,7 @@ package struct PointerSealing: Sendable {
     ///
     /// Adopting an unsigned channel, restored from a backup, puts it above what devices have seen. A signed pointer
     /// is renewed if a signature is missing, its expiry is to change, or it has expired.
-    package func renews(_ pointer: ChannelPointer, now: Int64) -> Bool {
+    func renews(_ pointer: ChannelPointer, now: Int64) -> Bool {
         guard isSigning else { return adopts }
         guard pointer.signatures.map(\.key) == signers.map(\.key.id).sorted() else { return true }
         switch expiry {
@@ -172,7 +171,7 @@ package struct PointerSealing: Sendable {
 
     /// Whether all required keys have signed a pointer.
     /// - Parameter origin: the id of the expected origin; `nil` for any.
-    package func vouches(for seal: PointerSeal, of origin: String?) throws(StoreError) -> Bool {
+    func vouches(for seal: PointerSeal, of origin: String?) throws(StoreError) -> Bool {
         let keys = try required
         return seal.origin == origin ?? seal.origin
             && keys.signers(of: seal.signedBytes, seal.signatures).count == keys.threshold
@@ -185,7 +184,7 @@ package struct PointerSealing: Sendable {
     }
 
     /// Whether all required keys have signed a trust file.
-    package func hasMade(_ file: TrustFile, of origin: String) throws(StoreError) -> Bool {
+    func hasMade(_ file: TrustFile, of origin: String) throws(StoreError) -> Bool {
         let keys = try required
         return file.origin == origin
             && keys.signers(of: file.signedBytes, file.signatures).count == keys.threshold
@@ -267,17 +266,17 @@ package struct PointerSealing: Sendable {
     }
 
     /// Whether a known key has signed a pointer, possibly among others.
-    package func knowsSigner(of pointer: ChannelPointer) -> Bool {
+    func knowsSigner(of pointer: ChannelPointer) -> Bool {
         unknownKeys(of: pointer).count < pointer.signatures.count
     }
 
     /// Whether a known key has signed a pointer for an origin.
     /// - Parameter origin: its id; `nil` for any.
-    package func knows(_ pointer: ChannelPointer, of origin: String?) -> Bool {
+    func knows(_ pointer: ChannelPointer, of origin: String?) -> Bool {
         pointer.origin == origin ?? pointer.origin && knowsSigner(of: pointer)
     }
 
-    package static func foreign(_ origin: String, _ place: String) -> StoreError {
+    static func foreign(_ origin: String, _ place: String) -> StoreError {
         .untrusted(
             "\(place) is the origin \(origin), not that of --origin-id")
     }

@@ -1,4 +1,5 @@
 package import CASStore
+import HotPush
 
 /// Something that signs by one key: the key itself, or a program that has it.
 package protocol PointerSigner: Sendable {
@@ -35,7 +36,7 @@ extension [any PointerSigner] {
     ///
     /// Each is verified, because a program may have another key than it claims.
     /// - Throws: what a signer throws; `.badKey` for one whose signature does not verify.
-    package func sign(_ bytes: [UInt8]) throws(StoreError) -> [PointerSignature] {
+    func sign(_ bytes: [UInt8]) throws(StoreError) -> [PointerSignature] {
         var signatures: [PointerSignature] = []
         for signer in self {
             let signature = try signer.sign(bytes)

@@ -1,4 +1,5 @@
 package import CASStore
+import HotPush
 import StrictJSON
 
 /// What a key remembers of its signatures: the last in each channel, the place of each origin, and its trust files.

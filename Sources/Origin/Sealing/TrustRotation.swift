@@ -1,4 +1,5 @@
 package import CASStore
+package import HotPush
 import VersionTree
 
 /// A change of the keys whose signatures count.
@@ -27,15 +28,15 @@ package struct TrustRotation: Sendable {
         /// Whether the threshold was neither given nor recorded before, so that it is the number of current signers.
         package var assumesThreshold = false
         /// The channels whose pointers are signed by it, sorted.
-        package var channels: [ChannelName] { unsigned.map(\.channel) }
-        package let unsigned: [ChannelPointer]
+        var channels: [ChannelName] { unsigned.map(\.channel) }
+        let unsigned: [ChannelPointer]
         /// Their pointers, signed.
         package var pointers: [ChannelPointer]
 
         /// Whether a device might follow the existing file.
         ///
         /// A file that the keys of the version before have not signed is a stranger's, whose key may once have counted.
-        package func mayBeFollowed(_ there: TrustFile) -> Bool {
+        func mayBeFollowed(_ there: TrustFile) -> Bool {
             previous.map { there.isFollowing($0, file.version - 1, of: file.origin) } ?? true
         }
     }
@@ -50,7 +51,7 @@ package struct TrustRotation: Sendable {
     ///   - read: reads a version of the trust from the origin.
     /// - Throws: `.untrusted` for pointers or a version that must not be built upon; `.badKey` if nothing is asked
     ///   for, or the signers are too few.
-    package func step(
+    func step(
         upon pointers: [ChannelName: ChannelPointer], by sealing: PointerSealing,
         in place: String, log: Int64, signing wanted: Set<ChannelName>,
         now: Int64, read: (Int64) throws(StoreError) -> TrustFile?
@@ -103,7 +104,7 @@ package struct TrustRotation: Sendable {
 
     /// All of these must have signed a pointer to build upon.
     /// - Throws: `.badKey` if only new keys sign.
-    package func known(to sealing: PointerSealing) throws(StoreError) -> [VerificationKey] {
+    func known(to sealing: PointerSealing) throws(StoreError) -> [VerificationKey] {
         guard sealing.trusted.isEmpty else { return sealing.trusted }
         let known = sealing.signers.map(\.key).filter { !added.contains($0) }
         guard !known.isEmpty else {
