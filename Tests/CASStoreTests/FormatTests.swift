@@ -102,19 +102,37 @@ import StorageTestSupport
         expect(open(directory.appending("a/b/c")) == nil)
     }
 
-    @Test func `a making that stopped anywhere is finished by the next`() throws {
+    /// How a making goes wrong.
+    enum Interruption: CaseIterable {
+        case killed, refused, full
+
+        func fault(at step: Int) -> FaultyFileSystem.Fault {
+            switch self {
+            case .killed: .stop(after: step)
+            case .refused: .fail(EIO, at: step + 1)
+            case .full: .fail(ENOSPC, at: step + 1, of: FaultyFileSystem.Verb.allocating)
+            }
+        }
+    }
+
+    @Test(arguments: Interruption.allCases)
+    func `a making that stopped anywhere is finished by the next`(
+        interruption: Interruption
+    ) throws {
         let options = StoreOptions(reservedByteCount: 1 << 20)
         var steps = 0
         while true {
             let directory = TemporaryDirectory()
             let path = directory.appending("new/store")
             let disk = FaultyFileSystem()
-            disk.arm(.stop(after: steps))
+            disk.arm(interruption.fault(at: steps))
             let last = code {
-                _ = try VersionStore.create(at: path, options: options, fileSystem: disk)
+                let new = try VersionStore.create(at: path, options: options, fileSystem: disk)
+                // As init does.
+                _ = new.store.keepsModes
             }
             let hasFired = disk.hasFired
-            let comment: Comment = "stopped after \(steps):\n\(disk.trace)"
+            let comment: Comment = "\(interruption) after \(steps):\n\(disk.trace)"
             // Half a store is none; a whole one may be used at once.
             let half = open(path)
             expect(half == .noStore || half == nil, comment)
@@ -123,10 +141,14 @@ import StorageTestSupport
             _ = try versions.add(directory: directory.appending("source"), version: "1")
             let findings = try VersionStore.open(path, options: options).check().findings
             expect(findings, equals: [], comment)
+            // The next writer has removed what was tried.
+            expect(Damage.names(path + "/staging"), equals: [], comment)
+            let leases = Damage.names(path + "/leases")
+            expect(!leases.contains { $0.hasPrefix(".new-") }, comment)
             if last == nil, !hasFired { break }
             steps += 1
         }
-        expect(steps > 20)
+        expect(steps > (interruption == .full ? 5 : 20))
     }
 
     @Test(arguments: ["staging", "quarantine", "versions", "leases"])

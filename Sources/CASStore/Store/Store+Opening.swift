@@ -57,7 +57,7 @@ extension Store {
         do throws(StoreError) {
             try store.makeReserve()
             try store.makeIndex()
-            try store.checkLinks()
+            try store.tryLinks()
             try fileSystem.replaceFile(
                 raw, StoreLayout.format, with: Array("castree \(formatVersion)\n".utf8),
                 token: try randomToken(), durably: options.isDurable)
@@ -70,27 +70,6 @@ extension Store {
             throw error
         }
         return (store, true)
-    }
-
-    /// - Throws: `.unsupported` where there are no hard links.
-    private func checkLinks() throws(StoreError) {
-        // As a lease that is being made: the next writer removes what is left of it.
-        let (leases, name) = (directories.leases.raw, ".new-\(try randomToken())")
-        let file = try fileSystem.open(leases, name, .updating, mode: 0o600)
-        // As above.
-        defer { for name in [name, name + "2"] { try? fileSystem.removeIfPresent(leases, name) } }
-        do throws(StoreError) {
-            guard try fileSystem.lock(file.raw, exclusive: true) else { return }
-            try fileSystem.link(leases, name, to: leases, name + "2")
-        } catch {
-            // A writer that is here already, and has tried it, was faster than the lock.
-            if error.code == .notFound { return }
-            guard error.isLinkRefused else { throw error }
-            throw StoreError(
-                .unsupported,
-                "the file system of \(printable(path)) has no hard links, which the versions of a store consist of; choose a place on another one (df -T lists them)",
-                cause: error.cause)
-        }
     }
 
     private func makeIndex() throws(StoreError) {
