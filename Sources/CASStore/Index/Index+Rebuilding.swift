@@ -40,10 +40,6 @@ extension Index {
         return stamp.epoch != epoch && stamp.settled == stamp.pending
     }
 
-    private func counted(_ number: Int, _ noun: String) -> String {
-        "\(number) \(noun)\(number == 1 ? "" : "s")"
-    }
-
     /// Creates the index file of a store; the caller holds the lock for rebuilding.
     @discardableResult
     func create() throws(StoreError) -> (objects: Int, versions: Int) {

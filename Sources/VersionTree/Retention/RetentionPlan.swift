@@ -248,10 +248,9 @@ private struct Deciding {
         let seconds = max(0, seconds)
         for (unit, name) in [(Int64(86_400), "day"), (3600, "hour"), (60, "minute")]
         where seconds >= unit {
-            let count = seconds / unit
-            return "\(count) \(name)\(count == 1 ? "" : "s")"
+            return counted(seconds / unit, name)
         }
-        return "\(seconds) second\(seconds == 1 ? "" : "s")"
+        return counted(seconds, "second")
     }
 }
 

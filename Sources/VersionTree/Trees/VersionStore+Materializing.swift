@@ -94,7 +94,7 @@ extension VersionStore {
         }
         return StoreError(
             .incompleteVersion,
-            "version \(name) is missing \(missing) object\(missing == 1 ? "" : "s") (castree missing \(name) lists them); add or pull the version again"
+            "version \(name) is missing \(counted(missing, "object")) (castree missing \(name) lists them); add or pull the version again"
         )
     }
 

@@ -1,4 +1,5 @@
 import Console
+import Platform
 import StrictJSON
 import VersionTree
 

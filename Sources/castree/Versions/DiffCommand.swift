@@ -1,4 +1,5 @@
 import Console
+import Platform
 import StoreCommands
 import StrictJSON
 import VersionTree
