@@ -178,6 +178,12 @@ let package = Package(
             ],
             path: "Tests/BucketTestSupport", swiftSettings: settings),
         .target(
+            name: "OriginTestSupport",
+            dependencies: [
+                "StorageTestSupport", "BucketTestSupport", "S3", "Origin", "HotPush", "Zstandard",
+                "StrictJSON",
+            ], path: "Tests/OriginTestSupport", swiftSettings: settings),
+        .target(
             name: "SocketTestSupport", dependencies: ["Platform"],
             path: "Tests/SocketTestSupport", swiftSettings: settings),
         .target(
@@ -257,9 +263,15 @@ let package = Package(
         .testTarget(
             name: "HotPushTests",
             dependencies: [
-                "StorageTestSupport", "SocketTestSupport", "BucketTestSupport", "S3", "Storage",
-                "Origin", "HotPush", "CurlTransport", "Zstandard", "VersionTree", "CASStore",
-                "StrictJSON",
+                "StorageTestSupport", "SocketTestSupport", "BucketTestSupport",
+                "OriginTestSupport", "S3", "Storage", "Origin", "HotPush", "CurlTransport",
+                "Zstandard", "VersionTree", "CASStore", "StrictJSON",
+            ], swiftSettings: settings),
+        .testTarget(
+            name: "OriginTests",
+            dependencies: [
+                "StorageTestSupport", "BucketTestSupport", "OriginTestSupport", "S3", "Storage",
+                "Origin", "HotPush", "Zstandard", "StrictJSON",
             ], swiftSettings: settings),
         .testTarget(
             name: "ArchivesTests",

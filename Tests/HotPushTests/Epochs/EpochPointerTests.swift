@@ -1,8 +1,8 @@
-import StorageTestSupport
+import Origin
+import OriginTestSupport
 import StrictJSON
 
 @testable import HotPush
-@testable import Origin
 
 @Suite("A pointer with epochs") struct EpochPointerTests {
     private static let digits = ChannelPointerTests.digits

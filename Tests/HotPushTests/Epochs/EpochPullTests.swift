@@ -1,8 +1,8 @@
-import StorageTestSupport
+import Origin
+import OriginTestSupport
 import Synchronization
 
 @testable import HotPush
-@testable import Origin
 
 /// Devices fetch each thing from the epoch in which it stands, and take what is offered now where that is gone.
 @Suite("A pull from an origin with epochs") struct EpochPullTests {

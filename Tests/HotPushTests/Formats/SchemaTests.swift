@@ -1,5 +1,5 @@
 import CASStore
-import Expectations
+import OriginTestSupport
 import StrictJSON
 import VersionTree
 

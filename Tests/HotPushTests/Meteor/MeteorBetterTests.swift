@@ -1,7 +1,6 @@
 import StorageTestSupport
 
 @testable import HotPush
-@testable import Origin
 
 // Where the plugin's own behaviour was a defect; each of these fails with it.
 

@@ -1,7 +1,6 @@
 import CASStore
 import Expectations
 import HotPush
-import Origin
 import StrictJSON
 import VersionTree
 

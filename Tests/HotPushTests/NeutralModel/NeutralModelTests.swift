@@ -2,7 +2,6 @@ import StorageTestSupport
 import StrictJSON
 
 @testable import HotPush
-@testable import Origin
 
 /// What docs/for-plugin-authors.md says of other systems: the neutral model holds their documents without
 /// loss, and so can give them back.

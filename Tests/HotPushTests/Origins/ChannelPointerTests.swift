@@ -1,6 +1,6 @@
-import BucketTestSupport
 import HotPush
 import Origin
+import OriginTestSupport
 import StrictJSON
 
 @Suite("The pointer of a channel") struct ChannelPointerTests {

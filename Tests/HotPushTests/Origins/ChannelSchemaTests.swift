@@ -1,6 +1,6 @@
 import HotPush
 import Origin
-import StorageTestSupport
+import OriginTestSupport
 import StrictJSON
 
 @Suite("The schema of castree's channel pointers") struct ChannelSchemaTests {

@@ -1,5 +1,5 @@
 import HotPush
-import StorageTestSupport
+import OriginTestSupport
 import StrictJSON
 
 @testable import HotPush

@@ -1,8 +1,8 @@
-import StorageTestSupport
+import Origin
+import OriginTestSupport
 import Zstandard
 
 @testable import HotPush
-@testable import Origin
 
 /// The bounds of docs/origin-format.md, each broken by a file: the pack is refused, nothing wrong becomes an object,
 /// and the version comes all the same, object by object.

@@ -1,4 +1,4 @@
-import StorageTestSupport
+import OriginTestSupport
 
 @testable import HotPush
 

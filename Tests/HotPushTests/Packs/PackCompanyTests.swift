@@ -1,4 +1,4 @@
-import StorageTestSupport
+import OriginTestSupport
 import Synchronization
 
 @testable import HotPush

@@ -1,5 +1,5 @@
 import CurlTransport
-import StorageTestSupport
+import OriginTestSupport
 import Synchronization
 
 @testable import HotPush

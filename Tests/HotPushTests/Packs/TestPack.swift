@@ -3,7 +3,6 @@ import VersionTree
 import Zstandard
 
 @testable import HotPush
-@testable import Origin
 
 /// A pack made by a test: right, unless the test changes a part of it.
 ///

@@ -1,8 +1,8 @@
-import StorageTestSupport
+import Origin
+import OriginTestSupport
 import StrictJSON
 
 @testable import HotPush
-@testable import Origin
 
 /// `pull --release NAME`: a build machine or a person takes a certain one of the releases offered.
 @Suite("A release that somebody asks for by name") struct ChosenReleaseTests {

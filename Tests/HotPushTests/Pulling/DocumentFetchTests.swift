@@ -1,5 +1,5 @@
 import CurlTransport
-import StorageTestSupport
+import OriginTestSupport
 
 @testable import HotPush
 

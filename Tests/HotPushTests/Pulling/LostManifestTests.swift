@@ -1,4 +1,4 @@
-import StorageTestSupport
+import OriginTestSupport
 import StrictJSON
 
 @testable import HotPush

@@ -1,7 +1,7 @@
-import StorageTestSupport
+import Origin
+import OriginTestSupport
 
 @testable import HotPush
-@testable import Origin
 
 /// Manifests that are larger than any app needs, or become so in memory.
 @Suite("A manifest of a stranger's") struct ManifestLimitTests {

@@ -1,7 +1,7 @@
-import BucketTestSupport
+import Origin
+import OriginTestSupport
 
 @testable import HotPush
-@testable import Origin
 
 /// Somebody could write to an origin once, and published other content under a name that its publisher uses next.
 @Suite("A name that other content of the channel has taken", .timeLimit(.minutes(60)))

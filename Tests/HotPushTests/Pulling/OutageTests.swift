@@ -1,8 +1,8 @@
-import StorageTestSupport
+import Origin
+import OriginTestSupport
 import Synchronization
 
 @testable import HotPush
-@testable import Origin
 
 /// A server that at times nobody reaches, or that refuses whatever is asked, always sixteen requests at once.
 private final class AbsentServer: Transport, Sendable {

@@ -1,8 +1,8 @@
-import BucketTestSupport
+import Origin
+import OriginTestSupport
 import Synchronization
 
 @testable import HotPush
-@testable import Origin
 
 /// A publisher offers the next release and prunes the one that a device has just been told of.
 @Suite("A pull that a prune overtakes") struct OvertakenTests {

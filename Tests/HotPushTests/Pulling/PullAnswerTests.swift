@@ -1,7 +1,7 @@
-import StorageTestSupport
+import Origin
+import OriginTestSupport
 
 @testable import HotPush
-@testable import Origin
 
 /// What becomes of an origin's answers, as the documents say.
 @Suite("A pull does what the origin and the caller say", .timeLimit(.minutes(60)))

@@ -1,6 +1,5 @@
-import BucketTestSupport
 import HotPush
-import Origin
+import OriginTestSupport
 
 /// What users of other systems that push releases complain about.
 @Suite("A complaint about hot-pushed releases", .timeLimit(.minutes(60)))

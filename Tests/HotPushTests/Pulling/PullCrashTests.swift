@@ -1,7 +1,7 @@
 import CurlTransport
 import HotPush
 import Origin
-import StorageTestSupport
+import OriginTestSupport
 
 /// Whatever happens to the device's disk in the middle of a pull: no half version is shown, and the
 /// next pull ends it.

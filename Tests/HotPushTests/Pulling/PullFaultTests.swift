@@ -1,6 +1,5 @@
 import HotPush
-import Origin
-import StorageTestSupport
+import OriginTestSupport
 
 /// A network as it is: the version comes whole or not at all, and what came stays.
 @Suite("A pull over a bad network") struct PullFaultTests {

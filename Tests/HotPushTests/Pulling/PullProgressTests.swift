@@ -1,8 +1,7 @@
-import StorageTestSupport
+import OriginTestSupport
 import Synchronization
 
 @testable import HotPush
-@testable import Origin
 
 /// A progress bar is believed: it never shows more than all, and in the end all.
 @Suite("The progress of a pull", .timeLimit(.minutes(60))) struct PullProgressTests {

@@ -1,9 +1,9 @@
 import CurlTransport
-import StorageTestSupport
+import Origin
+import OriginTestSupport
 import StrictJSON
 
 @testable import HotPush
-@testable import Origin
 
 @Suite("The rules of a pull", .timeLimit(.minutes(60))) struct PullRulesTests {
     // MARK: Order

@@ -1,5 +1,5 @@
+import OriginTestSupport
 import Storage
-import StorageTestSupport
 
 @testable import HotPush
 

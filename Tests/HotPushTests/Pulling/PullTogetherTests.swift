@@ -1,6 +1,6 @@
 import CurlTransport
 import HotPush
-import StorageTestSupport
+import OriginTestSupport
 import Synchronization
 
 @Suite("Beside a pull") struct PullTogetherTests {

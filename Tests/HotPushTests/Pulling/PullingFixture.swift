@@ -1,5 +1,5 @@
 import CurlTransport
-import StorageTestSupport
+import OriginTestSupport
 
 @testable import HotPush
 
@@ -55,16 +55,7 @@ struct PullingFixture {
         return try CurlTransport(options)
     }
 
-    static var options: PullOptions {
-        var options = PullOptions()
-        options.retries.firstDelay = .milliseconds(1)
-        options.retries.delayMax = .milliseconds(5)
-        options.retries.retryAfterMax = .milliseconds(5)
-        options.retries.failureCountMax = 3
-        // However slow the machine is, the tests count requests.
-        options.offerLifetime = .seconds(3600)
-        return options
-    }
+    static var options: PullOptions { .hasty }
 
     /// A new client, as a new process would have it.
     func pull(_ options: PullOptions = PullingFixture.options, parallel: Int = 4) throws -> Pull {

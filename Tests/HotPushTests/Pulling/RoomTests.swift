@@ -1,7 +1,7 @@
-import StorageTestSupport
+import Origin
+import OriginTestSupport
 
 @testable import HotPush
-@testable import Origin
 
 /// What goes from a store before a pull fails for want of room, and what never does.
 @Suite("Making room for a release", .timeLimit(.minutes(60))) struct RoomTests {
@@ -241,7 +241,7 @@ extension FullFileSystem {
     ///   - free: how many bytes are free now; below 0 are as many too much.
     init(of store: String, free: Int64) {
         let capacity = Self.byteCount(of: store) + free
-        room = { $0.available = capacity - Self.byteCount(of: store) }
+        self.init { $0.available = capacity - Self.byteCount(of: store) }
     }
 
     private static func byteCount(of store: String) -> Int64 {

@@ -1,8 +1,8 @@
-import StorageTestSupport
+import Origin
+import OriginTestSupport
 import StrictJSON
 
 @testable import HotPush
-@testable import Origin
 
 /// What a device remembers of a channel's pointers, and what nobody can make it remember.
 @Suite("The sequence of a channel") struct SequenceTests {

@@ -1,8 +1,8 @@
-import StorageTestSupport
+import Origin
+import OriginTestSupport
 import Synchronization
 
 @testable import HotPush
-@testable import Origin
 
 /// What origin-format.md says: a pending version that its channel does not list any more is pending no more.
 @Suite("What a channel takes back", .timeLimit(.minutes(60))) struct WithdrawalTests {

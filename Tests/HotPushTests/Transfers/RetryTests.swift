@@ -1,5 +1,4 @@
 import HotPush
-import Origin
 import StorageTestSupport
 import Synchronization
 

@@ -1,7 +1,6 @@
 import StorageTestSupport
 
 @testable import HotPush
-@testable import Origin
 
 /// Keys that change: each version of an origin's trust is proved by the one before.
 @Suite("Rotated keys") struct RotationTests {

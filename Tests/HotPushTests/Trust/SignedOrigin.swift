@@ -1,8 +1,8 @@
-import BucketTestSupport
+import Origin
+import OriginTestSupport
 import S3
 
 @testable import HotPush
-@testable import Origin
 
 /// An origin whose pointers are signed, and a device that trusts its keys: behind a web server, in a directory that the
 /// device reads, or in a bucket.

@@ -1,4 +1,4 @@
-import BucketTestSupport
+import OriginTestSupport
 
 @testable import HotPush
 @testable import VersionTree

@@ -1,7 +1,6 @@
 import StorageTestSupport
 
 @testable import HotPush
-@testable import Origin
 
 /// docs/signing.md, "On the device": what is one place for `castree trust`.
 @Suite("The place that trust is about") struct TrustPlaceTests {

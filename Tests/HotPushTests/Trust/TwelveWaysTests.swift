@@ -1,8 +1,8 @@
-import StorageTestSupport
+import Origin
+import OriginTestSupport
 import StrictJSON
 
 @testable import HotPush
-@testable import Origin
 
 /// A stranger can write to the origin, and has no key: the device neither installs nor forgets nor goes back to
 /// anything.

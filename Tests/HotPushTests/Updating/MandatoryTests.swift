@@ -1,7 +1,7 @@
-import StorageTestSupport
+import Origin
+import OriginTestSupport
 
 @testable import HotPush
-@testable import Origin
 
 /// What origin-format.md says: an update is mandatory if the release is, or any release for this device
 /// that is newer than the one it runs.

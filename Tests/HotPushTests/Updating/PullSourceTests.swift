@@ -1,7 +1,7 @@
-import StorageTestSupport
+import Origin
+import OriginTestSupport
 
 @testable import HotPush
-@testable import Origin
 
 /// The manager over a real origin on a real server, and real downloads.
 @Suite("An update from an origin", .timeLimit(.minutes(60))) struct PullSourceTests {

@@ -1,7 +1,6 @@
 import StorageTestSupport
 
 @testable import HotPush
-@testable import Origin
 
 @Suite("A start", .timeLimit(.minutes(60))) struct StartingTests {
     /// A process that runs version 2, which nobody has confirmed; 1 is known good.

@@ -1,7 +1,6 @@
 import StorageTestSupport
 
 @testable import HotPush
-@testable import Origin
 
 @Suite("An update", .timeLimit(.minutes(60))) struct UpdatingTests {
     @Test func `of an app that has nothing yet is shown as soon as it is there`() async throws {

@@ -1,0 +1,81 @@
+import Origin
+import OriginTestSupport
+
+/// What a publisher keeps to be quicker the next time never keeps a release from being published.
+@Suite("A publisher whose frames cannot be kept") struct PackCacheTests {
+    enum Trouble: String, CaseIterable, Sendable, CustomTestStringConvertible {
+        case files = "a file in place of the directory"
+        case directories = "directories in place of all its files"
+        case refused = "files of somebody else that can be neither read nor replaced"
+        var testDescription: String { rawValue }
+    }
+
+    let fixture: PackingFixture
+
+    init() throws { fixture = try PackingFixture(3, scale: 10, publishing: "r1") }
+
+    /// - Parameter sound: a publisher that has kept what the next release needs.
+    private func cause(_ trouble: Trouble, as sound: PackingFixture) throws {
+        let directory = fixture.place.origin + "/.publish/frames"
+        switch trouble {
+        case .files:
+            Damage.remove(directory)
+            try Damage.overwriteOrCreate(directory, with: [1, 2, 3])
+        case .directories:
+            Damage.remove(directory)
+            let names = sound.kept("frames")
+            expect(!names.isEmpty)
+            for name in names { try Damage.makeDirectory(directory + "/" + name + "/something") }
+        case .refused: break
+        }
+    }
+
+    @Test(
+        "makes the same packs without them, says so once, and leaves nothing behind",
+        arguments: Trouble.allCases)
+    func survives(_ trouble: Trouble) throws {
+        let sound = try PackingFixture(copying: fixture, to: "sound")
+        let expected = try require(try sound.publish("r2").packing)
+        try cause(trouble, as: sound)
+        let notices = Notices()
+        let disk: any FileSystem = trouble == .refused ? OthersCaches() : POSIXFileSystem()
+        let publisher = fixture.publisher(.before, on: disk) { $0.notice = notices.sink }
+        let report = try require(try publisher.publish("r2", of: fixture.place.versions).packing)
+        expect(report.packs, equals: expected.packs)
+        try fixture.readAll(["r1"])
+        let told = notices.all
+        expect(told.filter { $0.hasPrefix(".publish/frames of the origin ") }.count, equals: 1)
+        expect(!Damage.names(fixture.place.origin + "/.publish").contains { $0.hasPrefix("work-") })
+        // The next release and the publisher's own cleaning, too.
+        try fixture.publisher(.before, on: disk).publish("r3", of: fixture.place.versions)
+        try fixture.readAll(["r1", "r2"])
+        try fixture.place.publisher(on: disk).collect(
+            OriginRetention(releaseCount: 1, graceSeconds: 0))
+        try expect(fixture.place.read()?.version, equals: "r3")
+    }
+}
+
+/// A disk that lets nobody read or replace what is kept of earlier packing.
+private struct OthersCaches: FileSystemWrapper {
+    let base: any FileSystem = POSIXFileSystem()
+
+    func open(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
+    ) throws(StoreError) -> Descriptor {
+        let name = String(cString: path)
+        if access == .reading, ObjectID(name) != nil {
+            throw StoreError(.permission, "it is somebody else's")
+        }
+        return try base.open(directory, path, access, mode: mode)
+    }
+
+    func rename(
+        _ from: Int32, _ path: UnsafePointer<CChar>, to: Int32, _ newPath: UnsafePointer<CChar>
+    ) throws(StoreError) {
+        let name = String(cString: path)
+        if name.hasPrefix("frame-"), !String(cString: newPath).hasPrefix("unkept-") {
+            throw StoreError(.permission, "it is somebody else's")
+        }
+        try base.rename(from, path, to: to, newPath)
+    }
+}
