@@ -1,5 +1,7 @@
 """The app in frames of another origin's page."""
 
+import contextlib
+
 from crosssite import served
 from place import demand
 
@@ -10,10 +12,12 @@ def checks(suite):
             "frames-" + name,
             f"Two of the app in another port's page{what} are told of each version, once, and load it after a restart.",
             lambda suite, name=name: told(suite, name))
-    suite.check(
-        "frames-elsewhere",
-        "Two in another site's page keep their version after a restart, and load what is current when they must.",
-        elsewhere)
+    for name, what in SITES:
+        suite.check(
+            "frames-elsewhere" + name,
+            f"Two in another site's page{what} keep their version after a restart, and load what is current when they"
+            " must.",
+            lambda suite, name=name: elsewhere(suite, name))
 
 
 HEARD = "<!doctype html><script>const heard = []; addEventListener('message', e => heard.push(e.data))</script>"
@@ -24,7 +28,25 @@ castree.bridge.addEventListener('version-ready', ({ detail }) => {
   if (detail.version === 'v3') setTimeout(() => location.reload(), 500);
 });
 castree.bridge.addEventListener('open', () => say(' is VERSION'));</script>"""
-SHELLS = (("plain", ""), ("shadow", ", in shadow trees,"))
+SHELLS = (
+    ("plain", ""), ("shadow", ", in shadow trees,"),
+    ("castree-1", " of another castree server, whose mark leaves one hint,"),
+    ("castree-2", " of another castree server, whose mark leaves two hints,"))
+SITES = (("", ""), ("-castree-1", " of another castree server"))
+
+
+@contextlib.contextmanager
+def shown(suite, content, name):
+    """The port of a server with a page: of another castree server, the version's name decides the mark."""
+    if "castree" not in name:
+        other, port = served(suite, content)
+        yield port
+        other.shutdown()
+        return
+    shell = suite.store()
+    shell.add({"1": "v2", "2": "v1"}[name[-1]], {"index.html": content}, activate=True)
+    with shell.serve() as server:
+        yield server.port
 
 
 def hear(tab, *words):
@@ -40,12 +62,12 @@ def told(suite, shell):
     for version in ("v1", "v2", "v3"):
         store.add(version, {"index.html": TOLD.replace("VERSION", version)}, activate=version == "v1")
     options = ("--app-id", str(store.path), "--next-port")
-    with suite.browser() as browser:
+    with contextlib.ExitStack() as open, suite.browser() as browser:
         tab = browser.tab()
         with store.serve(*options) as server:
             around = ("<p><template shadowrootmode=open>", "</template>") if shell == "shadow" else ("", "")
-            other, port = served(
-                suite, HEARD + "".join(f'<iframe src="{server.url}?{name}"></iframe>'.join(around) for name in "ab"))
+            content = HEARD + "".join(f'<iframe src="{server.url}?{name}"></iframe>'.join(around) for name in "ab")
+            port = open.enter_context(shown(suite, content, shell))
             tab.go(f"http://localhost:{port}/")
             hear(tab, "is v1")
             store("activate", "v2")
@@ -54,7 +76,8 @@ def told(suite, shell):
             hear(tab, "is v1")
             store("activate", "v3")
             hear(tab, "hears v3", "is v3")
-        other.shutdown()
+            store("rollback")
+            hear(tab, "hears v1", "is v1")
 
 
 KEEPING = """<!doctype html><script src="/_castree/bridge.js"></script><script>
@@ -64,7 +87,7 @@ addEventListener('message', ({ data }) => data === 'reload' ? location.reload()
 castree.bridge.addEventListener('open', () => say(' is VERSION'));</script>"""
 
 
-def elsewhere(suite):
+def elsewhere(suite, shell):
     store = suite.store()
     for version in ("v1", "v2", "v3"):
         files = {"index.html": KEEPING.replace("VERSION", version), "file.txt": version}
@@ -74,11 +97,11 @@ def elsewhere(suite):
     def tell(word):
         tab.run(f"Array.from(frames).forEach(frame => frame.postMessage('{word}', '*'))")
 
-    with suite.browser() as browser:
+    with contextlib.ExitStack() as open, suite.browser() as browser:
         tab = browser.tab()
         with store.serve(*options) as server:
-            other, port = served(
-                suite, HEARD + "".join(f'<iframe src="{server.url}?{name}"></iframe>' for name in "ab"))
+            content = HEARD + "".join(f'<iframe src="{server.url}?{name}"></iframe>' for name in "ab")
+            port = open.enter_context(shown(suite, content, shell))
             tab.go(f"http://127.0.0.1:{port}/")
             hear(tab, "is v1")
             store("activate", "v2")
@@ -105,4 +128,3 @@ def elsewhere(suite):
             hear(tab, "is v1", "is v3")
             tell("file")
             hear(tab, "got v3")
-        other.shutdown()

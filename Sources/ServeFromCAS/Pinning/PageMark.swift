@@ -6,9 +6,12 @@
 /// its own policy. Six combinations are marks. All hints or none are no mark: another browser, or a worker, whose
 /// requests carry none.
 ///
+/// The page around an embedded one may have a policy too: another castree server's. What that leaves comes with the
+/// embedded page's navigations, so the page's mark is a proper part of it; of one hint, none is left (``silent``).
+///
 /// The cost: servers that the page asks do not see some hints. Scripts see no difference.
 struct PageMark: Sendable, Hashable {
-    /// Which hints are sent, one bit each: 1 to 6.
+    /// Which hints are sent, one bit each: 1 to 6; 0 only of ``silent``.
     let hints: UInt8
 
     init?(digit: UInt8) {
@@ -17,6 +20,11 @@ struct PageMark: Sendable, Hashable {
     }
 
     init(hints: UInt8) { self.hints = hints }
+
+    /// No mark, for a page whose requests must not carry that of the page around it.
+    static let silent = PageMark(hints: 0)
+
+    func isProperPart(of other: UInt8) -> Bool { hints & ~other == 0 && hints != other }
 
     static let all: [PageMark] = (1...6).map { PageMark(hints: $0) }
 

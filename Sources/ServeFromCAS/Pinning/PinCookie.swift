@@ -90,6 +90,12 @@ extension PinCookie {
 
     func names(_ mark: PageMark) -> Bool { marks[mark] != nil }
 
+    /// Whether the marks of some pages that were open may be missing.
+    var lacksMarks: Bool {
+        others.count == Self.othersMax
+            || others.contains { $0 != version && !marks.values.contains($0) }
+    }
+
     /// Adds the marks of a browser's pages, as far as they are of the cookie's versions.
     mutating func note(_ given: [(mark: PageMark, version: VersionName)]) {
         marks = [:]

@@ -8,8 +8,6 @@ struct PinRequest: Sendable, Hashable {
     /// Whether it is for a page in a frame of another origin's page.
     var isEmbedded = false
     var isForFrame = false
-    /// Whether a page of another origin has a frame load it.
-    var isFrameOfAnotherOrigin = false
     /// Whether a page of another site is around the frame that loads it, however far out.
     var isFrameInAnotherSite = false
     var isReload = false
@@ -44,7 +42,7 @@ struct PinRequest: Sendable, Hashable {
     /// Who sends a request, as far as a browser says so (Referer; Fetch Metadata, section 2.4).
     enum Sender: Sendable, Hashable {
         case page
-        /// A page of another origin, by its Referer.
+        /// A page of another origin, as its Referer says, or what no frame of our own pages sends.
         case stranger
         /// An unnamed origin: another site's, or that of a sandboxed frame in one of our own pages.
         case nameless
@@ -66,7 +64,6 @@ extension PinRequest {
         isReload = request.isReload
         isEmbedded = request.isEmbeddedPage
         isForFrame = request.isForFrame
-        isFrameOfAnotherOrigin = request.isFrameOfAnotherOrigin
         isFrameInAnotherSite = isForFrame && request.hasForeignStorage
         isWorkerScript = request.method == .get && request.isWorkerScript
         path = Array(request.bytes[request.path])
@@ -140,6 +137,8 @@ extension PinRequest {
         if let field = request.value(of: "referer"), !field.isEmpty { return .stranger }
         guard let site = request.value(of: "sec-fetch-site") else { return .unsaid }
         if request.matches(site, "same-origin") { return .page }
+        // Sandboxed frames count as another site's, and in a tab of this site, their own frames may use its cookies.
+        if request.matches(site, "same-site") || request.isInAnotherSitesTab { return .stranger }
         return request.matches(site, "none") ? .nobody : .nameless
     }
 

@@ -84,12 +84,17 @@ extension PinTable {
         _ request: PinRequest, _ browser: String, _ current: VersionName, _ now: Duration
     ) -> Decision {
         let replaced = begin(request, browser, current, now)
+        if let cookie = request.cookie { recall(cookie, isMarking: request.canBeMarked, now) }
         browsers[browser]?.told = current
         if request.cookie == nil, request.canBeMarked { browsers[browser]?.bareSince = now }
-        if !request.canBeMarked { browsers[browser]?.plainHints = request.hints }
-        if let cookie = request.cookie { recall(cookie, isMarking: request.canBeMarked, now) }
-        let mark =
-            request.canBeMarked && !request.isUnmarkable ? mark(for: current, browser, now) : nil
+        let isInMarked = request.isEmbedded && request.mark != nil
+        if !request.canBeMarked, !isInMarked { browsers[browser]?.plainHints = request.hints }
+        var mark: PageMark?
+        if isInMarked {
+            mark = markInMarked(request, current, browser, now)
+        } else if request.canBeMarked, !request.isUnmarkable {
+            mark = self.mark(for: current, browser, now)
+        }
         let others = otherVersions(browser, besides: replaced, now)
         let cookie = self.cookie(of: browser, current, others)
         let isRight = cookie == request.cookie && !request.isCookieOld
@@ -120,11 +125,20 @@ extension PinTable {
     ) -> Decision? {
         var browser = known
         let isEarlier = isEarlier(cookie, known, now)
-        let live = browser.loads.indices.filter {
+        var live = browser.loads.indices.filter {
             // The page that a reload ends still exists until the new one has come.
             isLive(browser.loads[$0], now)
                 || isEarlier && browser.loads[$0].version == cookie.version
                     && isHeld(browser.loads[$0], now)
+        }
+        // Where others' requests have marks, except those of their workers.
+        let silent =
+            request.hints == 0 && !browser.marks.isEmpty
+            ? live.filter { browser.loads[$0].isSilent } : []
+        if !silent.isEmpty, !browser.hasWorker,
+            let referrer = request.referrer, !Responder.isAsset(referrer[...])
+        {
+            live = silent
         }
         guard let possible = possible(live.map { browser.loads[$0] }, request, contains)
         else { return nil }
@@ -132,6 +146,7 @@ extension PinTable {
         if let newest = Self.newest(possible),
             versions.count == 1
                 || isLoading(newest, now) && (newest.isAnswered || browser.hasWorker) && !isEarlier
+                    && (silent.isEmpty || newest.isSilent)
                     && !Self.isOfOther(than: newest, possible, request)
         {
             // Of that version's loads, the one whose path is the Referer.

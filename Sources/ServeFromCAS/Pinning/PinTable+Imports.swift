@@ -21,7 +21,7 @@ extension PinTable {
             return isKnown ? referrer : worker?.path ?? referrer
         }
         guard let browser, let worker, request.hints == 0, !browser.marks.isEmpty,
-            !Responder.isAsset(referrer[...]),
+            !Responder.isAsset(referrer[...]), !browser.loads.contains(where: \.isSilent),
             head.isImportOfWorker || isInstalling(worker, browser, now)
         else { return nil }
         return worker.path

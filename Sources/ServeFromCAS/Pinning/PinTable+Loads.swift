@@ -44,6 +44,7 @@ extension PinTable {
             number: nextLoad, path: path, version: version, usedAt: now, askedAt: now, begunAt: now)
         load.parent = parent
         load.isEmbedded = request.isEmbedded
+        load.isSilent = browser.loads.contains { $0.number == parent && $0.isSilent }
         load.isAnswered = request.load != .subresource
         let same = browser.loads.firstIndex {
             isLive($0, now) && $0.version == version && $0.path == path
@@ -54,6 +55,7 @@ extension PinTable {
             load.number = old.number
             if parent == old.number { load.parent = old.parent }
             load.isEmbedded = load.isEmbedded || old.isEmbedded
+            load.isSilent = load.isSilent || old.isSilent
             load.pages = min(old.pages + 1, 1_000_000)
             load.sessions = old.sessions
             load.connections = old.connections

@@ -5,14 +5,16 @@ extension PinTable {
     /// The mark of a version's pages in a browser; assigns one if there was none.
     ///
     /// `nil` if pages of six other versions are still open there, or pages with unknown marks.
+    /// - Parameter hints: those that the page's own requests may carry.
     mutating func mark(
-        for version: VersionName, _ name: String, _ now: Duration
+        for version: VersionName, _ name: String, within hints: UInt8 = 7, _ now: Duration
     ) -> PageMark? {
         guard var browser = browsers[name] else { return nil }
         defer { browsers[name] = browser }
         var found: PageMark?
         let known = browser.marks.firstIndex {
-            $0.version == version && given[$0.mark.hints] ?? version == version
+            $0.version == version && $0.mark.isProperPart(of: hints)
+                && given[$0.mark.hints] ?? version == version
         }
         if let known {
             found = browser.marks.remove(at: known).mark
@@ -20,7 +22,8 @@ extension PinTable {
             return nil
         } else {
             let free = inTurn(after: browser, version).filter { mark in
-                !browser.marks.contains { $0.mark == mark }
+                mark.isProperPart(of: hints) && mark.hints != browser.hintsAround
+                    && !browser.marks.contains { $0.mark == mark }
             }
             found =
                 free.first { given[$0.hints] == version } ?? free.first { given[$0.hints] == nil }
@@ -29,8 +32,8 @@ extension PinTable {
         if found == nil {
             // The version absent for the longest time gives up its mark.
             let free = browser.marks.firstIndex { (mark, version) in
-                !browser.loads.contains { $0.version == version && isLive($0, now) }
-                    && isSpare(mark, now)
+                mark.isProperPart(of: hints) && isSpare(mark, now)
+                    && !browser.loads.contains { $0.version == version && isLive($0, now) }
             }
             guard let free else { return nil }
             found = browser.marks.remove(at: free).mark
@@ -93,8 +96,9 @@ extension PinTable {
             browsers[cookie.browser, default: Browser(usedAt: now)].hasEarlierWorker = true
         }
         let others = cookie.others.filter { $0 != cookie.version }
+        // The marks of pages that this run has begun are known.
         guard !cookie.marks.isEmpty || (isMarking && !others.isEmpty),
-            browsers[cookie.browser]?.marks.isEmpty ?? true
+            browsers[cookie.browser].map({ $0.told == nil && $0.marks.isEmpty }) ?? true
         else { return }
         var browser = browsers[cookie.browser] ?? Browser(usedAt: now)
         for version in others.reversed() + [cookie.version] {
@@ -106,9 +110,7 @@ extension PinTable {
         for (mark, version) in browser.marks where given[mark.hints] == nil {
             given[mark.hints] = version
         }
-        browser.hasLostMarks =
-            browser.hasLostMarks || cookie.others.count == PinCookie.othersMax
-            || others.contains { !cookie.marks.values.contains($0) }
+        browser.hasLostMarks = browser.hasLostMarks || cookie.lacksMarks
         browsers[cookie.browser] = browser
         if browsers.count > limits.browsers { makeRoom(keeping: cookie.browser, now) }
     }

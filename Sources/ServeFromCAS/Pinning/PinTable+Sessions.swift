@@ -41,6 +41,8 @@ extension PinTable {
         change(held.browser, held.load) {
             $0.usedAt = max($0.usedAt, now)
             guard isEmbedded else { return }
+            // Of an earlier run's page nobody knows.
+            $0.isSilent = $0.isSilent || !$0.isEmbedded
             $0.isEmbedded = true
             // Of several pages that a cookie names, its reload tells this one by its path.
             if $0.path.isEmpty, let address { $0.path = address }

@@ -85,6 +85,8 @@ struct PinTable: Sendable {
         var parent: UInt64?
         // Whether a frame of another origin's page shows it, or one of its pages.
         var isEmbedded = false
+        // Whether its requests carry no hints, or may do so, because the page around it has a mark.
+        var isSilent = false
         // Whether a navigation was answered with it; else only a cookie or a page's report names it.
         var isAnswered = true
         // Whether requests with its version's mark named it.
@@ -115,6 +117,8 @@ struct PinTable: Sendable {
         // The marks given to pages, the oldest first. They outlive the loads, because a page may come back from the
         // browser's history without a request for itself.
         var marks: [(mark: PageMark, version: VersionName)] = []
+        // What another castree server's page left of the hints of a page in its frame, last: no mark from then on.
+        var hintsAround: UInt8?
         // The hints that it sends, if it cannot be told to mark requests.
         var plainHints: UInt8?
         // Whether marks are from an earlier run: in this one, another version's pages may have them in other

@@ -65,10 +65,9 @@ extension RequestHead {
     /// such page around it, and sends `Sec-Fetch-Site: cross-site` too.
     package var hasForeignStorage: Bool { value(of: "sec-fetch-storage-access") != nil }
 
-    /// Whether a page of another origin has a frame load this; another port of the same host is another origin.
-    package var isFrameOfAnotherOrigin: Bool {
-        guard isForFrame, let site = value(of: "sec-fetch-site") else { return false }
-        return matches(site, "same-site") || matches(site, "cross-site")
+    /// Whether another site's page is the tab's, and frames get only that site's own cookies.
+    package var isInAnotherSitesTab: Bool {
+        isForFrame && value(of: "sec-fetch-storage-access").map { matches($0, "none") } ?? false
     }
 
     /// Whether the browser itself says that the answer becomes a document, so that it can be no script, style or

@@ -133,9 +133,17 @@ struct PinRequestTests {
         ([("Sec-Fetch-Site", "same-origin")], .page), ([("Sec-Fetch-Site", "none")], .nobody),
         ([("Referer", "http://localhost:1235/x"), ("Sec-Fetch-Site", "same-site")], .stranger),
         ([("Referer", "https://example.org/")], .stranger),
-        ([("Sec-Fetch-Site", "same-site")], .nameless),
+        ([("Sec-Fetch-Site", "same-site")], .stranger),
         ([("Sec-Fetch-Site", "cross-site")], .nameless),
+        (frameLoad + [("Sec-Fetch-Site", "cross-site")], .nameless),
+        (frameLoad + Self.inTab(of: "none"), .stranger),
+        (frameLoad + Self.inTab(of: "inactive"), .nameless),
+        (scriptLoad + Self.inTab(of: "none"), .nameless),
     ]
+
+    private static func inTab(of storage: String) -> [(String, String)] {
+        [("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Storage-Access", storage)]
+    }
 
     @Test("is who sends it, as far as the browser says", arguments: senders)
     func sender(_ row: (fields: [(String, String)], sender: PinRequest.Sender)) throws {
