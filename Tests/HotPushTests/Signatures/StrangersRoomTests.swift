@@ -87,4 +87,69 @@ import StrictJSON
         grow(by: 2 * Self.room)
         expectRefusal(.tooLarge) { try LogCommit.checkRoom(for: own, upon: after, next) }
     }
+
+    @Test(
+        "keeps nobody with a key from pruning by an offer whose manifest is not there, and nothing goes that it may need",
+        arguments: places)
+    func missingManifest(_ kind: OriginPlace) throws {
+        let (people, notices) = (try SignedPlace(kind, signed: "1", "2"), Notices())
+        let alice = try people.sealing(people.alice)
+        let (name, address) = (try VersionName("evil"), try ObjectID(of: [1]))
+        let evil = try pointer("evil", people) { pointer in
+            pointer.releases = [
+                OfferedRelease(
+                    .version(
+                        PublishedVersion(
+                            name: name, manifest: address, manifestByteCount: 9,
+                            content: address)),
+                    sequence: pointer.sequence, createdAt: pointer.createdAt)
+            ]
+        }
+        try people.append(evil)
+        func prune(_ sealing: PointerSealing) throws -> PruneReport {
+            people.place.clock.advance(86_400)
+            return try people.publisher(sealing, notices: notices).collect(
+                OriginRetention(releaseCount: 1, graceSeconds: 0))
+        }
+        func objects() throws -> [String] {
+            try people.place.published().keys.filter {
+                $0.contains("objects/") || $0.contains("manifests/")
+            }.sorted()
+        }
+        let before = try objects()
+        // Nobody can tell whose channel it is.
+        expectRefusal(.damagedOrigin, saying: "evil") { try prune(PointerSealing()) }
+        for count in [1, 0, 0] {
+            try expect(prune(alice).trimmedCount, equals: count)
+            try expect(objects(), equals: before)
+            try expect(people.place.offered() == ["2"])
+        }
+        let isSaid = notices.all.contains { $0.contains("evil") && $0.contains("until then") }
+        expect(isSaid, "\(notices.all)")
+        // It is taken back, or it was somebody's whose files were lost and are there again.
+        let adopting = try people.sealing(people.alice) { $0.adopts = true }
+        _ = try people.publisher(adopting).withdraw(name, from: evil.channel)
+        for _ in 1...4 { _ = try prune(alice) }
+        let after = try objects()
+        expect(after.count < before.count)
+        _ = try people.place.files(of: try require(people.pointer().liveReleases.first?.version))
+    }
+
+    @Test("is told from a channel of one's own, whose loss stops a prune", arguments: places)
+    func ownManifest(_ kind: OriginPlace) throws {
+        let people = try SignedPlace(kind, signed: "1", "2")
+        let alice = try people.sealing(people.alice)
+        let version = try require(people.pointer().liveReleases.first?.version)
+        let lost = OriginKey(.manifest, version.manifest, in: version.epoch).path
+        try people.place.set(lost, nil)
+        // Somebody offers the same in another channel.
+        try people.append(try pointer("evil", people) { _ in })
+        let before = try people.place.published()
+        expectRefusal(.damagedOrigin) {
+            try people.publisher(alice).collect(
+                OriginRetention(releaseCount: 1, graceSeconds: 0))
+        }
+        let after = try people.place.published()
+        expect(Set(before.keys).isSubset(of: after.keys))
+    }
 }
