@@ -21,6 +21,8 @@ package struct LyingStorage: ForwardingStorage {
     package var overwrites = false
     /// Whether a creation is told as one that was too late.
     package var refusesCreations = false
+    /// Whether it says that it is a directory.
+    package var isOnDisk = false
 
     /// Lies about nothing yet.
     package init(_ honest: ModelStorage) { base = honest }

@@ -25,6 +25,8 @@ final class OriginSurvey {
     /// The lists' numbers: a release's files never change, so each manifest is read once whatever happens to the log.
     private var numbers: [AnyHashable: Int] = [:]
     private var lists = ReleaseLists()
+    /// The numbers of the lists of all files of some kinds.
+    private var wholes: [Set<OriginKey.Kind>: Int] = [:]
     /// Releases that devices' copies of the pointers offer and the log's newest do not.
     private(set) var copied: Set<LiveRelease> = []
 
@@ -94,14 +96,23 @@ final class OriginSurvey {
     }
 
     /// The files of all releases that the entries from `keptFrom` to the state's offer, and of those that are held.
-    /// - Throws: `.damagedOrigin` if the manifest of a release that is still offered cannot be read.
+    /// - Throws: `.damagedOrigin` if the manifest of a release that is still offered cannot be read, unless keys can tell
+    ///   that somebody else offers it: then it may have none, and all that it may need counts as its own.
     func live(keptFrom: Int64, upTo state: OriginState) throws(StoreError) -> KeySet {
         var live = KeySet(of: table)
         var numbers: Set<Int> = []
         let offered = Set(state.pointers.values.flatMap(\.liveReleases))
+        var others: Set<LiveRelease> = []
+        if let vouches = log.vouches {
+            others = offered
+            for pointer in state.pointers.values where try vouches(pointer.seal) {
+                others.subtract(pointer.liveReleases)
+            }
+        }
         for release in try log.liveReleases(keptFrom: keptFrom, upTo: state) + copied {
             do throws(StoreError) {
-                numbers.formUnion(try self.numbers(of: release))
+                let isOthers = others.contains(release)
+                numbers.formUnion(try self.numbers(of: release, isOthers: isOthers))
             } catch {
                 // Nobody can use a release that is withdrawn and unreadable.
                 guard ReleaseFiles.saysReleaseIsBad(error), !offered.contains(release) else {
@@ -135,20 +146,25 @@ final class OriginSurvey {
         return all
     }
 
-    private func numbers(of release: LiveRelease) throws(StoreError) -> [Int] {
+    private func numbers(
+        of release: LiveRelease, isOthers: Bool = false
+    ) throws(StoreError) -> [Int] {
         let files = ReleaseFiles(release, storage, nil)
+        let kinds: Set<OriginKey.Kind> = isOthers ? [.object, .manifest, .places] : []
         var all = [
-            try number(of: release.version) { () throws(StoreError) in try files.contents() }
+            try number(of: release.version, keeping: kinds) { () throws(StoreError) in
+                try files.contents()
+            }
         ]
         if let delivery = release.delivery {
             all.append(
-                try number(of: delivery, derived: [.pack, .delivery]) { () throws(StoreError) in
+                try number(of: delivery, keeping: [.pack, .delivery]) { () throws(StoreError) in
                     try files.packed()
                 })
         }
         if let facts = release.facts {
             all.append(
-                try number(of: facts, derived: [.twin, .facts, .places]) {
+                try number(of: facts, keeping: [.twin, .facts, .places]) {
                     () throws(StoreError) in try files.told()
                 })
         }
@@ -156,25 +172,31 @@ final class OriginSurvey {
     }
 
     /// The number of the list of files that something names.
-    /// - Parameter kinds: the kinds of derived files. If a list of them is lost, pruning continues but keeps all
-    ///   files of these kinds until the list is known again.
+    /// - Parameter kinds: the kinds of its files, if a prune may continue without the list: it keeps all files of these
+    ///   kinds until the list is known again.
     private func number(
-        of name: some Hashable, derived kinds: Set<OriginKey.Kind> = [],
+        of name: some Hashable, keeping kinds: Set<OriginKey.Kind>,
         _ files: () throws(StoreError) -> [PlacedFile]
     ) throws(StoreError) -> Int {
         if let known = numbers[name] { return known }
-        let list: ListedFiles
+        let number: Int
         do throws(StoreError) {
-            list = ListedFiles(try files().map(\.key), in: table)
+            number = lists.add(ListedFiles(try files().map(\.key), in: table))
         } catch {
             guard !kinds.isEmpty, !isStrict, ReleaseFiles.saysReleaseIsBad(error) else {
                 throw error
             }
-            log.notice("\(error.message); until then nothing of its kind is deleted")
-            let all = table.positions.lazy.map { self.table[$0].key }
-            list = ListedFiles(all.filter { kinds.contains($0.kind) }, in: table)
+            // Of any number, which may be a stranger's, the first is named.
+            if let whole = wholes[kinds] {
+                number = whole
+            } else {
+                log.notice("\(error.message); until then nothing of its kind is deleted")
+                let all = table.positions.lazy.map { self.table[$0].key }
+                number = lists.add(
+                    ListedFiles(all.filter { kinds.contains($0.kind) }, in: table))
+                wholes[kinds] = number
+            }
         }
-        let number = lists.add(list)
         numbers[name] = number
         return number
     }

@@ -13,16 +13,27 @@ struct EntryChain {
     private var newest: EntryOutline?
     private(set) var signed: Set<ChannelName>
     /// The entries with the pointers of channels to which somebody else has given others since.
-    private(set) var overruled: [ChannelName: Int64]
+    private(set) var overruled: [ChannelName: Int64] = [:]
+    /// The sizes of the pointers' files of all channels.
+    private var byteCounts: [ChannelName: Int]
+    private let byteCountMax: Int
 
     init(
         _ entry: EntryOutline, _ number: Int64, signed: Set<ChannelName> = [],
-        overruled: [ChannelName: Int64] = [:]
+        pointerByteCountMax: Int = PointerRoom.byteCountMax
     ) {
         (self.number, last, newest) = (number, entry, entry)
         self.signed = signed
-        self.overruled = overruled
+        (byteCounts, byteCountMax) = (entry.byteCounts, pointerByteCountMax)
         note(entry)
+    }
+
+    init(_ state: OriginState, pointerByteCountMax: Int) {
+        self.init(
+            EntryOutline(state.entry, state.number), state.number, signed: state.signed,
+            pointerByteCountMax: pointerByteCountMax)
+        overruled = state.overruled
+        byteCounts = state.pointers.mapValues { $0.serialized().count }
     }
 
     /// - Parameters:
@@ -45,7 +56,14 @@ struct EntryChain {
         {
             breaches = entry.breaches(number, after: nil)
         }
+        let later = byteCounts.merging(
+            entry.byteCounts.filter { !(authorship?.taken.contains($0.key) ?? false) }
+        ) { $1 }
+        if authorship?.isTrusted != true, overfills(later, entry.isSigned) {
+            breaches.append("the pointers after it would have too many bytes together")
+        }
         guard breaches.isEmpty || signed.isEmpty else { return (false, breaches) }
+        byteCounts = later
         for channel in entry.signing.keys {
             let isTaken = authorship?.taken.contains(channel) ?? false
             overruled[channel] = isTaken ? place(of: channel) : nil
@@ -53,6 +71,12 @@ struct EntryChain {
         last = entry
         note(entry, isBelieved: authorship?.isTrusted ?? true)
         return (true, breaches)
+    }
+
+    /// Whether the pointers grow to more than castree writes (``LogCommit/checkRoom(for:upon:_:)``).
+    private func overfills(_ later: [ChannelName: Int], _ isSigned: Bool) -> Bool {
+        let (now, then) = (byteCounts.values.reduce(0, +), later.values.reduce(0, +))
+        return then > now && then > PointerRoom.limit(byteCountMax, isSigned: isSigned)
     }
 
     /// The entry with a channel's pointer, after the last one that counts.
@@ -96,10 +120,13 @@ struct EntryOutline: Sendable {
     let isSigned: Bool
     /// The origins that its signed pointers name.
     let origins: Set<String>
+    /// The sizes of its pointers' files.
+    let byteCounts: [ChannelName: Int]
 
     init(_ entry: LogEntry, _ number: Int64) {
         rowsBefore = entry.rows.mapValues(\.before)
-        epochMax = entry.pointers.values.flatMap(\.liveReleases).map(\.version.epoch).max() ?? 0
+        epochMax = entry.epochMax
+        byteCounts = entry.pointers.mapValues { $0.serialized().count }
         signing = entry.pointers.mapValues(\.isSigned)
         isSigned = entry.pointers.values.contains { $0.isSigned && $0.log == number }
         origins = Set(entry.pointers.values.filter(\.isSigned).compactMap(\.origin))
@@ -185,5 +212,9 @@ struct EntryOutline: Sendable {
 }
 
 extension LogEntry {
-    func isAhead(_ number: Int64) -> Bool { EntryOutline(self, number).isAhead }
+    fileprivate var epochMax: Int64 {
+        pointers.values.flatMap(\.liveReleases).map(\.version.epoch).max() ?? 0
+    }
+
+    var isAhead: Bool { epochMax > epoch }
 }

@@ -39,11 +39,9 @@ struct LiveReleases {
         }
     }
 
-    init(_ state: OriginState) {
+    init(_ state: OriginState, pointerByteCountMax: Int = PointerRoom.byteCountMax) {
         first = state.number
-        chain = EntryChain(
-            EntryOutline(state.entry, state.number), state.number, signed: state.signed,
-            overruled: state.overruled)
+        chain = EntryChain(state, pointerByteCountMax: pointerByteCountMax)
         offered = state.pointers.mapValues(\.liveReleases)
         prunes = Prune.of(state.entry, state.number)
     }

@@ -90,22 +90,31 @@ struct LogCommit {
                 + "castree fsck says which entry does not belong to castree")
     }
 
-    /// Checks that the pointers after an entry are not too large for readers.
+    /// Checks that the pointers after an entry are not too large for readers (``PointerRoom``).
     /// - Throws: `.tooLarge` for a pointer that grows although there is no space for it.
     static func checkRoom(
         for pointer: ChannelPointer, upon state: OriginState, _ log: OriginLog
     ) throws(StoreError) {
         var all = state.pointers
         let before = all.updateValue(pointer, forKey: pointer.channel)
-        var room = PointerRoom(log.pointerByteCountMax, channelCount: all.count)
+        let limit = PointerRoom.limit(log.pointerByteCountMax, isSigned: pointer.isSigned)
+        var room = PointerRoom(limit, channelCount: all.count)
         for pointer in all.values { room.take(pointer) }
         if room.isThere { return }
+        if let vouches = log.vouches {
+            room = PointerRoom(log.pointerByteCountMax, channelCount: all.count)
+            for (channel, other) in all {
+                if channel != pointer.channel, try !vouches(other.seal) { continue }
+                room.take(other)
+            }
+            if room.isThere { return }
+        }
         // A withdrawal must be possible whatever others have written.
         if let before, before.serialized().count >= pointer.serialized().count { return }
         throw StoreError(
             .tooLarge,
             "the pointers of \(all.count) channels in \(log.storage.place) would have more than "
-                + "\(log.pointerByteCountMax) bytes together; withdraw releases, or prune with a smaller --keep"
+                + "\(limit) bytes together; withdraw releases, or prune with a smaller --keep"
         )
     }
 

@@ -14,11 +14,11 @@ extension OriginLog {
         if case .entry(let entry) = newest, try !isDoubtful(entry, number) {
             return Standing(place: number, entry: entry)
         }
-        if let base = try base(before: number), newest != nil {
-            let signed = try state(at: base.place, base.entry).signed
-            let isAhead = newest?.entry?.isAhead(number) == true
-            if !signed.isEmpty || isAhead || vouches != nil,
-                let standing = try standing(at: number, upon: base, signed, isAhead: isAhead)
+        if let (place, entry) = try base(before: number), newest != nil {
+            let base = try state(at: place, entry)
+            let isAhead = newest?.entry?.isAhead == true
+            if !base.signed.isEmpty || isAhead || vouches != nil,
+                let standing = try standing(at: number, upon: base, isAhead: isAhead)
             {
                 return standing
             }
@@ -67,9 +67,10 @@ extension OriginLog {
         switch try reading(number) {
         case .entry(let entry):
             let authorship = try authorship(of: entry, number, upon: live.place)
-            let isTrusted = authorship?.isTrusted ?? EntryOutline(entry, number).isSigned
             // It follows from what had the number without an entry, which is lost.
-            if !live.add(entry, by: authorship), isTrusted, let gap = live.gap {
+            if !live.add(entry, by: authorship), let gap = live.gap,
+                authorship?.isTrusted ?? EntryOutline(entry, number).isSigned
+            {
                 _ = try pastEntry(gap)
             }
         case .refused(let error) where live.passesOver:
@@ -108,16 +109,17 @@ extension OriginLog {
     }
 
     private func standing(
-        at number: Int64, upon base: (place: Int64, entry: LogEntry), _ signed: Set<ChannelName>,
-        isAhead: Bool
+        at number: Int64, upon base: OriginState, isAhead: Bool
     ) throws(StoreError) -> Standing? {
-        var standing = Standing(place: base.place, entry: base.entry)
+        var standing = Standing(place: base.number, entry: base.entry)
         var newer: StoreError?
-        var chain = EntryChain(EntryOutline(base.entry, base.place), base.place, signed: signed)
-        if let judged, judged.base == base.place, judged.chain.number <= number {
+        var chain: EntryChain
+        if let judged, judged.base == base.number, judged.chain.number <= number {
             (chain, standing, newer) = (judged.chain, judged.standing, judged.newer)
+        } else {
+            chain = EntryChain(base, pointerByteCountMax: pointerByteCountMax)
         }
-        defer { judged = Judged(base: base.place, chain: chain, standing: standing, newer: newer) }
+        defer { judged = Judged(base: base.number, chain: chain, standing: standing, newer: newer) }
         while chain.number < number {
             let next = chain.number + 1
             var reason: String
@@ -149,7 +151,7 @@ extension OriginLog {
 
     private func isDoubtful(_ entry: LogEntry, _ number: Int64) throws(StoreError) -> Bool {
         guard number > 1 else { return false }
-        if entry.isAhead(number) { return true }
+        if entry.isAhead { return true }
         if vouches != nil { return try !isVouched(entry, number) }
         if isWary { return true }
         do throws(StoreError) {
@@ -169,7 +171,7 @@ extension OriginLog {
             // Of any number of a stranger's, none is believed: the next entry that is signed ends the search.
             let isLast = place == 1
             guard isLast || !strangers.contains(place), case .entry(let entry) = try reading(place),
-                !entry.isAhead(place)
+                !entry.isAhead
             else { continue }
             let isCertain =
                 vouches == nil
@@ -187,7 +189,7 @@ extension OriginLog {
     ) throws(StoreError) -> LogEntry {
         for place in range.dropFirst().reversed() where isKnown != nil || !strangers.contains(place)
         {
-            guard case .entry(let entry) = try reading(place), !entry.isAhead(place) else {
+            guard case .entry(let entry) = try reading(place), !entry.isAhead else {
                 continue
             }
             let isSigned =

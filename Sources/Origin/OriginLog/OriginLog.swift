@@ -17,7 +17,7 @@ final class OriginLog {
     private var last: OriginState?
     private let heldByteCountMax: Int
     private let tags: TagMeaning
-    /// Bounds the size of the pointers' files of all channels together.
+    /// Bounds the size of the pointers' files of all channels together; see ``PointerRoom``.
     let pointerByteCountMax: Int
     /// Whether a trusted key has signed a pointer; `nil` if nobody can tell.
     let vouches: ((PointerSeal) throws(StoreError) -> Bool)?
@@ -48,7 +48,7 @@ final class OriginLog {
         isWary: Bool = false, mayUnsign: Bool = false,
         notice: @escaping (String) -> Void = { _ in },
         heldByteCountMax: Int = 4 << 20,
-        pointerByteCountMax: Int = 32 << 20
+        pointerByteCountMax: Int = PointerRoom.byteCountMax
     ) {
         self.storage = storage
         self.tags = tags
@@ -208,7 +208,8 @@ final class OriginLog {
         at number: Int64, _ entry: LogEntry, overruled: [ChannelName: Int64] = [:]
     ) throws(StoreError) -> OriginState {
         var pointers: [ChannelName: ChannelPointer] = [:]
-        var room = PointerRoom(pointerByteCountMax, channelCount: entry.channels.count)
+        let byteCountMax = PointerRoom.readable(pointerByteCountMax)
+        var room = PointerRoom(byteCountMax, channelCount: entry.channels.count)
         for (channel, place) in entry.channels.merging(overruled, uniquingKeysWith: { $1 }) {
             if last?.place(of: channel) == place, let known = last?.pointers[channel] {
                 pointers[channel] = known
@@ -228,7 +229,7 @@ final class OriginLog {
                 throw StoreError(
                     .tooLarge,
                     "the pointers of \(counted(entry.channels.count, "channel")) in \(storage.place) have more than "
-                        + "\(pointerByteCountMax) bytes together, and castree writes no such origin; look what else "
+                        + "\(byteCountMax) bytes together, and castree writes no such origin; look what else "
                         + "writes there")
             }
         }
@@ -266,7 +267,9 @@ final class OriginLog {
         if let known = self.live, known.first <= first, known.number < state.number {
             live = known
         } else {
-            live = LiveReleases(try self.state(at: first, pastEntry(first)))
+            live = LiveReleases(
+                try self.state(at: first, pastEntry(first)),
+                pointerByteCountMax: pointerByteCountMax)
         }
         self.live = nil
         while live.number < state.number - 1 {
@@ -280,24 +283,6 @@ final class OriginLog {
         }
         self.live = live
         return live
-    }
-}
-
-/// Bounds the size of all pointers' files, if there may be too many.
-struct PointerRoom {
-    private var left: Int
-    private let counts: Bool
-
-    init(_ byteCountMax: Int, channelCount: Int) {
-        left = byteCountMax
-        // A few channels always fit: nothing is counted.
-        counts = channelCount * ChannelPointer.byteCountMax > byteCountMax
-    }
-
-    var isThere: Bool { left >= 0 }
-
-    mutating func take(_ pointer: ChannelPointer) {
-        if counts { left -= pointer.serialized().count }
     }
 }
 

@@ -52,7 +52,8 @@ extension OriginPruner {
             prunedAt > 0 ? try !log.pastEntry(prunedAt).pointers.isEmpty : false
         var isMark = try needsMark(state, log, keptFrom: entry.keptFrom)
         if !isMark, prunedAt > 0, storage.isOnDisk {
-            isMark = try age(of: prunedAt, state, log) == nil
+            var times: [Int64] = []
+            isMark = try age(of: prunedAt, state, log, &times) == nil
         }
         guard
             !entry.pointers.isEmpty || entry.keptFrom != state.entry.keptFrom
@@ -76,36 +77,41 @@ extension OriginPruner {
     private func keptFrom(
         _ state: OriginState, _ log: OriginLog, _ grace: Int64
     ) throws(StoreError) -> Int64? {
-        let live = try log.liveReleases(keptFrom: state.entry.keptFrom, upTo: state)
-        for prune in try log.prunes(after: state.entry.keptFrom, upTo: state) {
-            // The entry would free nothing.
-            let kept = try log.liveReleases(keptFrom: prune.number, upTo: state)
-            guard kept.count < live.count else { return nil }
-            if !prune.hasTrimmed, let age = try age(of: prune.number, state, log), age >= grace {
-                return prune.number
+        let liveCount = try log.liveReleases(keptFrom: state.entry.keptFrom, upTo: state).count
+        func frees(_ number: Int64) throws(StoreError) -> Bool {
+            try log.liveReleases(keptFrom: number, upTo: state).count < liveCount
+        }
+        let prunes = try log.prunes(after: state.entry.keptFrom, upTo: state)
+        // Older ones free no more. Of any number, which may be a stranger's, only two are compared.
+        guard let newest = prunes.first, try frees(newest.number) else { return nil }
+        var times: [Int64] = []
+        for prune in prunes where !prune.hasTrimmed {
+            if let age = try age(of: prune.number, state, log, &times), age >= grace {
+                return try frees(prune.number) ? prune.number : nil
             }
         }
         return nil
     }
 
     /// The age of a prune in seconds, by the server's clock or, without one, by this machine's.
+    /// - Parameter times: the newest time up to each entry from ``LogEntry/keptFrom`` on, as far as it is known.
     /// - Returns: `nil` if nobody can tell, as that clock has been set back since, or was slow then and is right again.
     private func age(
-        of number: Int64, _ state: OriginState, _ log: OriginLog
+        of number: Int64, _ state: OriginState, _ log: OriginLog, _ times: inout [Int64]
     ) throws(StoreError) -> Int64? {
         guard storage.isOnDisk else {
             return try storage.head(OriginLayout.logEntry(number))
                 .map { $0.answeredAt - $0.modifiedAt }
         }
         let (now, then) = (publisher.now(), try log.pastEntry(number).createdAt)
-        var latest = then
-        for earlier in max(state.entry.keptFrom, 1)..<max(number, state.entry.keptFrom, 1) {
+        let count = Int(max(number - max(state.entry.keptFrom, 1), 0))
+        while times.count < count {
+            let earlier = max(state.entry.keptFrom, 1) + Int64(times.count)
             // A time in the future says nothing about the clock at that prune, and neither does an entry passed over.
-            if let time = try log.reading(earlier)?.entry?.createdAt, time <= now {
-                latest = max(latest, time)
-            }
+            let time = try log.reading(earlier)?.entry?.createdAt ?? 0
+            times.append(max(times.last ?? 0, time <= now ? time : 0))
         }
-        return then > now || then < latest ? nil : now - then
+        return then > now || then < times.prefix(count).last ?? 0 ? nil : now - then
     }
 }
 

@@ -6,7 +6,8 @@ extension Publisher {
     ///
     /// Files that a prune finds unneeded are deleted by a prune after the grace period. A call continues a killed one.
     /// - Throws: `.noOrigin`; `.damagedOrigin` if a pointer or a manifest to be kept cannot be read, in which case
-    ///   nothing is deleted; `.interrupted`; `.outOfSpace`.
+    ///   nothing is deleted (with keys: one of their channels; another's keeps all objects); `.interrupted`;
+    ///   `.outOfSpace`.
     @discardableResult
     public func collect(
         _ retention: OriginRetention = OriginRetention()

@@ -182,7 +182,7 @@ import Synchronization
         let enough = OriginLog(ModelStorage(log.store), pointerByteCountMax: byteCount * 8 + 4_096)
         let state = try require(try enough.state(from: 0))
         expect(state.pointers.count, equals: 8)
-        let small = OriginLog(ModelStorage(log.store), pointerByteCountMax: byteCount * 4)
+        let small = OriginLog(ModelStorage(log.store), pointerByteCountMax: byteCount * 2)
         expectRefusal(.tooLarge) { try small.state(from: 0) }
         // Nobody writes what nobody reads; who takes something back is not held up.
         let pointer = try require(state.pointers[names[0]])

@@ -1,6 +1,7 @@
 import HotPush
 import OriginTestSupport
 import StrictJSON
+import Synchronization
 
 @testable import Origin
 
@@ -152,7 +153,10 @@ import StrictJSON
         }
     }
     /// Appends entries that name the pointer of a signed channel, each too large for many of them to be held in memory.
-    private func flood(_ world: BucketWorld, _ count: Int64) throws {
+    private func flood(
+        _ world: BucketWorld, _ count: Int64,
+        _ change: (inout LogEntry, Int64) -> Void = { _, _ in }
+    ) throws {
         let state = try world.state()
         var (entry, pointer) = (state.entry, try require(state.pointers[.stable]))
         entry.foreign = [.init(key: "x", value: .string(String(repeating: "x", count: 400 << 10)))]
@@ -160,6 +164,7 @@ import StrictJSON
             pointer.log = number
             (entry.pointers, entry.channels[.stable]) = ([.stable: pointer], number)
             entry.author = try LogEntry.drawAuthor()
+            change(&entry, number)
             world.store.set(OriginLayout.logEntry(number), entry.serialized())
         }
     }
@@ -195,6 +200,37 @@ import StrictJSON
             expect(isSaid, "\(notices.all)")
         }
         expect(costs[1] - costs[0] <= 32 * 12, "\(costs)")
+    }
+
+    @Test("costs a prune a few looks at each of many prunes, whatever times they say")
+    func prunes() throws {
+        let alice = try people.sealing(people.alice)
+        var costs: [Int] = []
+        for count in [32, 64] as [Int64] {
+            let world = BucketWorld(copying: self.world)
+            try Data(noted).write(to: URL(filePath: people.memoryFile(people.alice)))
+            _ = try world.publisher(options: { $0.sealing = alice }).withdraw(VersionName("3"))
+            let state = try world.state().entry
+            try flood(world, count) { entry, number in
+                (entry.kind, entry.prunedAt, entry.createdAt) = (.prune, number, 1)
+                (entry.pointers, entry.channels) = ([:], state.channels)
+            }
+            let asked = Atomic<Int>(0)
+            var disk = LyingStorage(world.bucket())
+            disk.isOnDisk = true
+            disk.content = { key in
+                if key.hasPrefix("log/") { asked.add(1, ordering: .relaxed) }
+                return nil
+            }
+            let clock = world.store.clock
+            var options = PublisherOptions()
+            (options.sealing, options.isDurable) = (alice, false)
+            let publisher = OriginPublisher(
+                disk, options: options, now: { clock.now }, pause: { _ in clock.advance(1) })
+            _ = try OriginPruner(publisher).prune(keeping: 1, grace: 0)
+            costs.append(asked.load(ordering: .relaxed))
+        }
+        expect(costs[1] - costs[0] <= 32 * 24, "\(costs)")
     }
 
     @Test("is not followed by one that nobody would read: it is refused before anything is written")
