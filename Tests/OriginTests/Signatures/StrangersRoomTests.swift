@@ -1,7 +1,7 @@
-import BucketTestSupport
+import HotPush
+import OriginTestSupport
 import StrictJSON
 
-@testable import HotPush
 @testable import Origin
 
 /// Where everybody may write who can reach the place, and only some channels are signed: docs/buckets.md, "Signed channels".
