@@ -97,12 +97,15 @@ FRAMES = {
     "bridged-frame": FRAME % "bridged.html",
     "many-frames": FRAME % "bridged.html" * 3 + FRAME % "bare.html" * 2,
     "own-frame": FRAME % "?framed",
+    "rewritten": "<script>confirmed().then(() => fetch('next.html')).then(got => got.text())"
+                 ".then(text => { document.open(); document.write(text); document.close(); })</script>",
     "sandboxed-frame": "<script>document.write('<iframe sandbox=allow-scripts src=/bare.html></iframe>')</script>",
 }
 WORDS = {
     "alone": "nothing beside it", "bare-frame": "a frame that polls without the bridge",
     "bridged-frame": "a frame that has the bridge", "many-frames": "frames of both kinds",
-    "own-frame": "a frame of its own address", "sandboxed-frame": "a sandboxed frame that polls",
+    "own-frame": "a frame of its own address", "rewritten": "a document that it has written anew",
+    "sandboxed-frame": "a sandboxed frame that polls",
 }
 
 

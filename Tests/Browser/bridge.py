@@ -59,6 +59,16 @@ castree.bridge.addEventListener('version-ready', () => location.reload());
 
 # A page that starts badly: it never confirms.
 BAD = EAGER.replace("addEventListener('load', () => castree.confirm());", "")
+# And another that leaves all to the script.
+PASSIVE = BAD.replace("castree.bridge.addEventListener('version-ready', () => location.reload());", "")
+
+
+# What an app does that keeps its cache in the tab's storage until there is no room left.
+FULL = """<script>
+for (let size = 1 << 20; size;) {
+  try { sessionStorage['c' + sessionStorage.length] = 'x'.repeat(size); } catch (error) { size >>= 1; }
+}
+</script>"""
 
 
 # A page of the same origin around the other; and a worker that answers every navigation with what it had first.
@@ -127,6 +137,10 @@ def checks(suite):
         "bridge-left",
         "A page whose version is rolled back loads itself again, once, and is the old version's.",
         left)
+    suite.check(
+        "bridge-full",
+        "A page whose tab's storage is full loads itself again, once, all the same.",
+        lambda suite: left(suite, FULL, PASSIVE))
 
 
 def through(relay, server):
@@ -239,10 +253,10 @@ def rollback(suite):
             tab.run("castree.confirm()") is True, "the old version is not known good any more")
 
 
-def left(suite):
+def left(suite, more="", bad=BAD):
     store = suite.store()
-    store.add("v1", {"index.html": EAGER % ("v1", "v1")}, activate=True)
-    store.add("v2", {"index.html": BAD % ("v2", "v2")})
+    store.add("v1", {"index.html": EAGER % ("v1", "v1") + more}, activate=True)
+    store.add("v2", {"index.html": bad % ("v2", "v2")})
     with store.serve("--confirm-within", "3s") as server, suite.browser() as browser:
         tab = browser.tab()
         tab.go(server.url)

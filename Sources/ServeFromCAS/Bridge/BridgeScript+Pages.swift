@@ -14,12 +14,26 @@ extension BridgeScript {
         const place = idOf(outermost), toldOf = 'castreeReady' + idOf(window);
         // What the tab remembers when its page is loaded again. Where site data is blocked, its name does, if it has none.
         let isBlocked = false;
+        const store = (key, value) => {
+          try { sessionStorage[key] = value; } catch (error) {
+            sessionStorage.castreeRoom = '';
+            sessionStorage[key] = value;
+          }
+          return true;
+        };
         const tab = (() => {
           try {
-            if (sessionStorage) return place ? new Proxy(sessionStorage, {
-              get: (all, key) => all[key + place],
-              set: (all, key, value) => { all[key + place] = value; return true; },
-            }) : sessionStorage;
+            if (sessionStorage) {
+              // Room of its own, for the day when the app has filled the storage.
+              for (let size = 4096; size > 128; size /= 2) try {
+                sessionStorage.castreeRoom = ' '.repeat(size);
+                break;
+              } catch (error) {}
+              return new Proxy({}, {
+                get: (all, key) => sessionStorage[key + place],
+                set: (all, key, value) => store(key + place, value),
+              });
+            }
           } catch (error) { isBlocked = true; }
           const own = 'castree tab ', { name } = window;
           if (frameElement || name && !name.startsWith(own)) return null;
@@ -212,7 +226,7 @@ extension BridgeScript {
           judging = null;
           return !isMixed;
         };
-        addEventListener('load', () => { isWhole(); });
+        always(window, 'load', () => { isWhole(); });
         """#
 
     static let leaving = #"""
@@ -220,14 +234,14 @@ extension BridgeScript {
         // a worker that was being replaced has lost the last request. A new window has a copy of its opener's storage.
         if (window.parent === window && type !== 'reload') try { sessionStorage.castreeShown = ''; } catch (error) {}
         const noteShown = () => {
-          try { sessionStorage.castreeShown = (`${sessionStorage.castreeShown || ''} ` + session).slice(-528); } catch (error) {}
+          try { store('castreeShown', (`${sessionStorage.castreeShown || ''} ` + session).slice(-528)); } catch (error) {}
         };
         // The frames of a page go with it. Over plain http to a name the server cannot tell them from pages.
         const pathsIn = page => Array.from(page).map(frame => {
           try { return [].concat(pathOf(frame), ...pathsIn(frame)); } catch (error) { return []; }
         });
         // The page goes: one last request carries what is unacked.
-        addEventListener('pagehide', ({ persisted }) => {
+        always(window, 'pagehide', ({ persisted }) => {
           if (!session) return;
           // Which frames go with it only the request says, to servers that cannot tell frames from pages (older Safari).
           const isSaid = !window.length || navigator.userAgentData;
@@ -253,7 +267,7 @@ extension BridgeScript {
 
     static let returning = #"""
         // Out of the browser's memory a page comes as it was: it is loaded again if the server shows another version.
-        addEventListener('pageshow', async ({ persisted }) => {
+        always(window, 'pageshow', async ({ persisted }) => {
           if (!persisted) return;
           connect();
           const own = said.slice(9);

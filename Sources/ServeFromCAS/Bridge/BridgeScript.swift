@@ -16,13 +16,19 @@ package enum BridgeScript {
         //   castree.check(), castree.update()   ask for a new version; a promise of {type, ...detail}
         (() => {
           'use strict';
-          if (window.castree && window.castree.bridge) return;
+          if (window.castree && window.castree.bridge) return void castree.bridge.dispatchEvent(new Event('loaded-again'));
           // The page's own server, whatever `<base>` says; a frame without an address (`srcdoc`) has that of the page around it.
           const site = location.origin === 'null' ? origin : location.origin;
           const home = site + '/_castree/', address = home + 'bridge';
           const encoder = new TextEncoder(), decoder = new TextDecoder();
           const textOf = x => typeof x === 'string' ? x : decoder.decode(x);
           const bridge = new EventTarget();
+          // A document that is written anew (`document.open`) has lost its listeners, and has them again with this script.
+          const always = (target, type, act) => {
+            const listen = () => target.addEventListener(type, act);
+            listen();
+            bridge.addEventListener('loaded-again', listen);
+          };
           const names = /^(version-ready|progress|rolled-back|checking|available|ready|up-to-date|update-failed)$/;
           // What the document says of its version, wherever the copy was kept: a service worker may show an old one.
           const worker = window.navigator && navigator.serviceWorker;
@@ -36,6 +42,8 @@ package enum BridgeScript {
           // A page that was fetched ahead of its visit: its reload is not.
           const isAhead = activationStart > 0 || deliveryType === 'navigational-prefetch';
           \#(remembering)
+          // Without a worker, the server alone decides what the next load gets: it may be one that nobody remembers.
+          const isAlone = () => !!tab && !(worker && worker.controller);
           \#(saying)
           // An address may have 8 KiB.
           const isShort = path => path.length < 2048;
@@ -156,7 +164,7 @@ package enum BridgeScript {
                     if (before !== heard) kept(() => { if (emit(name, detail)) settle(name, detail); });
                     return;
                   }
-                } catch (error) { detail.reload = false; }
+                } catch (error) { detail.reload = detail.reload && isAlone(); }
               }
               if (emit(name, detail)) settle(name, detail);
             } else emit('message', kind === 'B' ? rest.buffer : textOf(rest));
@@ -187,7 +195,7 @@ package enum BridgeScript {
               }
               kept(() => page.location.reload());
               if (count < 3) setTimeout(() => page.location.reload(), 400 * 5 ** count);
-            } catch (error) {}
+            } catch (error) { if (isAlone()) page.location.reload(); }
           };
 
           const greeting = () => session ? `H 1 ${session} ${received}` : 'H 1 -';
@@ -323,7 +331,8 @@ package enum BridgeScript {
             if (!session || !isNews) return;
             navigator.sendBeacon(`${home}${document.hidden ? 'hidden' : 'visible'}?session=${session}`);
           };
-          document.addEventListener('visibilitychange', tellVisibility);
+          always(document, 'visibilitychange', tellVisibility);
+          bridge.addEventListener('loaded-again', tellVisibility);
           \#(returning)
           \#(wholeness)
 

@@ -55,6 +55,9 @@ extension AppHandler {
         guard let current = shelf.current else {
             return .response(adding(cookies, to: nothingCurrent(head.method)))
         }
+        if let instead = insteadOfLostPage(head, request, current.site) {
+            return .response(adding(cookies, to: instead))
+        }
         if request.load == .page {
             request.leadsToPage =
                 head.mayBeginPage && Responder(site: current.site).leadsToPage(head)
@@ -389,12 +392,6 @@ extension AppHandler {
         PlainAnswer.response(
             503,
             "Another version waits, or the page could not be told from others: it is not fetched ahead.",
-            method: method)
-    }
-
-    private static func gone(_ method: Method) -> Response {
-        PlainAnswer.response(
-            409, "The version that this page was loaded from is gone: load the page again.",
             method: method)
     }
 }
