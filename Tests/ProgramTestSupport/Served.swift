@@ -101,9 +101,12 @@ package final class Served {
         return try running.finished()
     }
 
+    /// What a browser says that goes to a page of localhost, as far as it matters.
+    package static let navigation = ["Accept": "text/html", "Sec-Fetch-Mode": "navigate"]
+
     /// Fetches a path: the status, the head, the body.
     package func get(
-        _ target: String = "/", _ fields: [String: String] = ["Accept": "text/html"]
+        _ target: String = "/", _ fields: [String: String] = Served.navigation
     ) throws -> (status: Int, head: String, body: String) {
         try ask("GET", target, fields)
     }

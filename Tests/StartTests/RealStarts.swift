@@ -153,7 +153,7 @@ final class RealStarts {
         case .begin(let number): processes[number] = try begin()
         case .visit(let visit, let number): try self.visit(visit, number)
         // What a server has in memory it shows, whatever happens to the disk.
-        case .unshown: Issue.record("no way of real processes has this")
+        case .unshown, .stranger, .cookie: Issue.record("no way of real processes has this")
         case .kept(let number): try visitKept(number)
         case .confirm(let number):
             let (path, fields) = try confirmation(number)

@@ -17,7 +17,8 @@ enum StartVisit: String, Hashable, CaseIterable {
         case .preview: fields["Purpose"] = "prefetch"
         case .otherSite: fields["Sec-Fetch-Site"] = "cross-site"
         case .linked: fields["Referer"] = "https://other.example/"
-        case .navigation, .head, .notFound: break
+        case .navigation: fields["Sec-Fetch-Mode"] = "navigate"
+        case .head, .notFound: break
         }
         return (line, fields)
     }
@@ -52,6 +53,10 @@ enum StartEvent: Hashable {
     /// A navigation that is answered, and whose browser shows an older page that a service worker keeps; that page
     /// says that it works.
     case kept(Int)
+    /// A navigation that a page of another site may have made.
+    case stranger(Int)
+    /// The first request with the cookie of what is current.
+    case cookie(Int)
     case confirm(Int)
     case lateConfirm(Int)
     case stop(Int)
@@ -70,7 +75,7 @@ enum StartEvent: Hashable {
 
     /// Also what no way of real processes has.
     static func allOfModel(_ versions: [String]) -> [StartEvent] {
-        all(versions) + [.unshown(0), .unshown(1)]
+        all(versions) + [0, 1].flatMap { [.unshown($0), .stranger($0), .cookie($0)] }
     }
 
     static func all(_ versions: [String]) -> [StartEvent] {
@@ -132,7 +137,8 @@ struct StartModel {
             switch event {
             case .begin(let process): begin(world, process)
             case .visit(_, let process), .unshown(let process), .kept(let process),
-                .confirm(let process), .lateConfirm(let process),
+                .stranger(let process), .cookie(let process), .confirm(let process),
+                .lateConfirm(let process),
                 .stop(let process), .kill(let process), .freeze(let process), .thaw(let process),
                 .time(let process):
                 try ofProcess(world, event, process)
@@ -178,6 +184,12 @@ struct StartModel {
             } else {
                 _ = try process.judge.takeBackUnshown(current, "kept", ledger)
             }
+        case (.stranger, false):
+            _ = try process.judge.pageBegins(
+                world.lifecycle, ledger, now: .zero, isCounted: bug == .strangersCount)
+        case (.cookie, false):
+            guard let current = world.lifecycle.current else { break }
+            try process.judge.count(current, ledger)
         case (.unshown, false):
             // As the server has it: what waits is passed over, what is current is left.
             let lifecycle = world.lifecycle
@@ -214,6 +226,12 @@ struct StartModel {
     ) throws {
         try process.judge.follow(ledger.world.lifecycle, ledger, now: .zero)
         guard process.judge.tick(now: now) else { return }
+        if let boot = ledger.world.lifecycle.unconfirmed, boot.isUncounted,
+            try ledger.world.lifecycle.findWayBack(StartVersions()) != nil
+        {
+            _ = try process.judge.takeBackUnshown(boot.version, "a stranger's", ledger)
+            return
+        }
         do throws(StoreError) {
             _ = try process.judge.judge(ledger)
         } catch {
@@ -307,8 +325,8 @@ struct StartModel {
             else { break }
             after.starts[taken] = max(0, count - 1)
         default:
-            guard after.lifecycle.boot?.token != before.lifecycle.boot?.token,
-                let content = counted(after.lifecycle.boot)
+            let (then, now) = (before.lifecycle.boot, after.lifecycle.boot)
+            guard then?.token != now?.token || then?.content == nil, let content = counted(now)
             else { return }
             after.starts[content] = min(9, (after.starts[content] ?? 0) + 1)
         }

@@ -60,9 +60,24 @@ enum StartInvariants {
                 guard takenBack >= 2 else { return "what was not shown counts" }
             }
         }
+        if let problem = ofStranger(before, event, after) { return problem }
         if case .kept(let process) = event { return ofKept(before, process, after) }
         guard case .visit(let visit, _) = event, visit != .navigation else { return nil }
         return before.lifecycle == after.lifecycle ? nil : "\(visit) has changed the lifecycle"
+    }
+
+    /// What another site's page may have opened counts only once the browser comes back with the cookie.
+    private static func ofStranger(
+        _ before: StartWorld, _ event: StartEvent, _ after: StartWorld
+    ) -> String? {
+        switch event {
+        case .stranger: break
+        case .time where before.lifecycle.unconfirmed?.isUncounted == true: break
+        default: return nil
+        }
+        return after.lifecycle.trials.contains {
+            $0.strikes > before.lifecycle.strikes(of: $0.content)
+        } ? "what a stranger may have opened counts" : nil
     }
 
     /// What a service worker hid is neither good nor at fault, and goes on in nobody's name.
@@ -144,7 +159,8 @@ enum StartInvariants {
             switch event {
             case .visit(_, let process), .time(let process), .stop(let process),
                 .kill(let process), .begin(let process), .thaw(let process),
-                .unshown(let process), .kept(let process):
+                .unshown(let process), .kept(let process), .stranger(let process),
+                .cookie(let process):
                 process != watcher
             case .boot: true
             default: false

@@ -108,7 +108,7 @@ struct StartModelTests {
 
     @Test(arguments: [
         PlantedBug.headStarts, .stopCountsAsFailure, .lockIsNotAsked, .pendingIsNotDeferred,
-        .tokensAreForgotten, .keptPagesConfirm,
+        .tokensAreForgotten, .keptPagesConfirm, .strangersCount,
     ])
     func `finds each planted bug`(_ bug: PlantedBug) throws {
         let model = try StartModel(bug: bug, defersPending: bug == .pendingIsNotDeferred)

@@ -96,7 +96,7 @@ struct StartVersions: StartableVersions {
 /// What a bug that is planted breaks.
 enum PlantedBug: Hashable {
     case headStarts, stopCountsAsFailure, lockIsNotAsked, pendingIsNotDeferred, tokensAreForgotten
-    case keptPagesConfirm
+    case keptPagesConfirm, strangersCount
 }
 
 /// The store and the lock, as one process of the model sees them.

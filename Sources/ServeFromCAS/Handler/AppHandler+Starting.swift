@@ -31,10 +31,12 @@ extension AppHandler {
             case .none: return head
             case .start(let start):
                 let lifecycle = shelf.lifecycle
+                let isUnvouched = mayBeOfStranger(head)
+                let isOthers = isUnvouched || head.isFromAnotherOrigin
                 let begun = try startup.judge { (judge, ledger) throws(StoreError) in
                     try judge.pageBegins(
                         lifecycle, ledger, now: SystemClock.now,
-                        isCounted: !head.isFromAnotherOrigin)
+                        isCounted: !isOthers)
                 }
                 guard let begun else {
                     // A watcher that still runs will report its judgement soon enough.
@@ -54,11 +56,13 @@ extension AppHandler {
                         of: begun.version, begun.token, in: browser,
                         isOfWorker: head.isWorkerScript || head.isPageOfWorker)
                 }
-                if head.isFromAnotherOrigin {
+                if isOthers {
                     startedByOthers.withLock { _ = $0.insert(begun.version) }
                 }
                 try heedEarlierWords(of: begun.version, startup)
                 follow()
+                // Not before: until then the cookies of other pages name what is current.
+                self.isUnvouched.store(isUnvouched, ordering: .relaxed)
                 return start
             case .unshown(let version, let reason):
                 let left = try startup.judge { (judge, ledger) throws(StoreError) in
@@ -74,6 +78,43 @@ extension AppHandler {
             startTrouble.tell("unable to start the pending version: \(error.message)")
             return error.code == .locked ? nil : head
         }
+    }
+
+    /// Whether a page of another site may be behind a navigation, as far as can be told.
+    ///
+    /// Over plain http to a name other than localhost browsers do not say, and such a page can keep its own address to
+    /// itself (Referrer Policy). What it cannot make a frame or `fetch` send is the cookie (`Lax`); a Referer of this
+    /// server's is also that of the app's own page in its frame.
+    private func mayBeOfStranger(_ head: RequestHead) -> Bool {
+        tokenPolicy == nil && !head.isWorkerScript && head.value(of: "sec-fetch-site") == nil
+            && head.value(of: "sec-fetch-mode") == nil && seen(head).cookie == nil
+    }
+
+    private func seen(_ head: RequestHead) -> PinRequest {
+        PinRequest(head, cookieName: cookieName, seal: parts.pageSeal, connection: 0)
+    }
+
+    /// Counts a start that a page of another site may have made, from the first request with the cookie that its
+    /// answer set: it has become a page of this server's.
+    func heedCookie(of head: RequestHead) {
+        guard head.load == .subresource, let startup, let current = shelf.current,
+            seen(head).cookie?.version == current.site.version,
+            isUnvouched.exchange(false, ordering: .relaxed)
+        else { return }
+        let version = current.site.version.description
+        let isTaken = storeWork.add {
+            do throws(StoreError) {
+                try startup.judge { (judge, ledger) throws(StoreError) in
+                    try judge.count(version, ledger)
+                }
+                self.startedByOthers.withLock { _ = $0.remove(version) }
+                self.follow()
+            } catch {
+                self.isUnvouched.store(true, ordering: .relaxed)
+                self.startTrouble.tell("unable to count the start of a version: \(error.message)")
+            }
+        }
+        if !isTaken { isUnvouched.store(true, ordering: .relaxed) }
     }
 
     /// Whether a page of another origin may start a version: once in a process, because its failure does not count.
@@ -112,7 +153,7 @@ extension AppHandler {
         guard StartRule.mayStart(head),
             startup.ask({ $0.isDue(lifecycle) }),
             let candidate = startup.ask({ $0.candidate(lifecycle) }),
-            !head.isFromAnotherOrigin || mayBeStartedByOthers(candidate)
+            !head.isFromAnotherOrigin && !mayBeOfStranger(head) || mayBeStartedByOthers(candidate)
         else { return .none }
         let site: Site
         do throws(StoreError) {

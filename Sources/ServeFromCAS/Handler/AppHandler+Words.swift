@@ -165,6 +165,15 @@ extension AppHandler {
         guard let token = startup.ask({ $0.isOver ? $0.watchedToken : nil }),
             let version = shelf.lifecycle.current
         else { return true }
+        // With nothing to go back to it stays, for a late confirmation; what the disk refuses, the judge tells.
+        if isUnvouched.load(ordering: .relaxed), shelf.lifecycle.unconfirmed?.isUncounted == true,
+            (try? shelf.lifecycle.findWayBack(store.versions, showing: startPage.isShown)) != nil
+        {
+            return takeBackUnshown(
+                version,
+                "it was not confirmed, and no page with its cookie came: another site may have opened it",
+                startup)
+        }
         if isContradicted.load(ordering: .relaxed) {
             return takeBackUnshown(
                 version,

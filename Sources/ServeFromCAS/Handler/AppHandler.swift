@@ -55,6 +55,8 @@ final class AppHandler: RequestHandler {
     let isRefused = Atomic<Bool>(false)
     /// Whether the page of the last start came by the address with the token: its browser may keep no cookie.
     let isStartedByToken = Atomic<Bool>(false)
+    /// Whether a page of another site may have made the last start, and none of this server's has shown itself since.
+    let isUnvouched = Atomic<Bool>(false)
     let isStopping = Atomic<Bool>(false)
 
     struct Starting {
@@ -163,6 +165,7 @@ final class AppHandler: RequestHandler {
                 return .refusal(isScript ? script(head) : response)
             }
         }
+        if isUnvouched.load(ordering: .relaxed) { heedCookie(of: head) }
         if isReserved(head) {
             let answer = answerReserved(head, exchange, cookies)
             if case .response(let response) = answer {

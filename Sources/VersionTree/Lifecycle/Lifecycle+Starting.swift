@@ -44,6 +44,12 @@ extension Lifecycle {
                 left = try takeBack(boot, request, versions)
             } else if request.adopts(boot) {
                 self.boot?.isWatched = request.isWatching
+                if boot.isUncounted, request.isCounted, var own = self.boot,
+                    let content = try versions.content(of: boot.version)
+                {
+                    count(&own, against: content)
+                    self.boot = own
+                }
                 return Begun(kind: .adopted, version: boot.version, token: boot.token)
             } else if boot.isUncounted {
                 self.boot = nil
@@ -56,12 +62,8 @@ extension Lifecycle {
         let version = try startable(request, upon: standing, &left, versions)
         var boot = Boot(version: version, token: request.token, startedAt: request.time)
         if isOnTrial(version), let content = try versions.content(of: version) {
-            // A banned version starts only if nothing else is left to show; it cannot be banned again.
-            boot.isUncounted = !request.isCounted
-            if request.isCounted {
-                if ban(of: content) == nil { count(content, version) }
-                boot.content = content
-            }
+            boot.isUncounted = true
+            if request.isCounted { count(&boot, against: content) }
             boot.system = request.system
             boot.isWatched = request.isWatching
         }
@@ -302,6 +304,13 @@ extension Lifecycle {
     }
 
     // MARK: Counting
+
+    private mutating func count(_ boot: inout Boot, against content: ObjectID) {
+        // A banned version starts only if nothing else is left to show; it cannot be banned again.
+        if ban(of: content) == nil { count(content, boot.version) }
+        boot.content = content
+        boot.isUncounted = false
+    }
 
     private mutating func count(_ content: ObjectID, _ version: String) {
         var trial =

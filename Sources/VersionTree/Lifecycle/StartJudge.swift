@@ -185,6 +185,20 @@ package struct StartJudge: Sendable, Hashable {
         return begun
     }
 
+    /// Counts the start that this process watches, if it did not count so far, and gives it the full time.
+    package mutating func count(
+        _ version: String, _ ledger: some StartLedger
+    ) throws(StoreError) {
+        guard let watched, watched.version == version, !watched.isOverdue,
+            let boot = try ledger.lifecycle().unconfirmed, boot.token == watched.token,
+            boot.isUncounted
+        else { return }
+        var request = StartRequest(strikes: rules.strikes)
+        (request.mayRetry, request.takesPending) = (false, false)
+        request.heir = .adopts(besides: nil)
+        _ = try begin(request, ledger, hasLock: true)
+    }
+
     private mutating func begin(
         _ request: StartRequest, _ ledger: some StartLedger, hasLock: Bool
     ) throws(StoreError) -> Begun {
