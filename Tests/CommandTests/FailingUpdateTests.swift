@@ -221,6 +221,29 @@ import ProgramTestSupport
         expect(lines.count == 1 && lines[0].contains("nothing new"), "\(lines)")
     }
 
+    @Test func `a version is held back by what a server refuses, until a page has confirmed it`()
+        throws
+    {
+        try place.add("1", Release.first, "--activate")
+        try place.add("2", Release.second)
+        try place.done("activate", "2", "--at-next-boot")
+        let now = Int64(Date().timeIntervalSince1970)
+        let left =
+            #""event":"rollback","from":"2","version":"1","reason":"it was not confirmed, and the server had "#
+            + #"refused files, or a connection to the bridge, that may be its page's""#
+        let confirmed = #""event":"confirm","version":"2""#
+        let other = left.replacing("had refused", with: "had")
+        let older = left.replacing(#""2""#, with: #""1.5""#)
+        for events in [[left, confirmed], [other], [older]] {
+            try write(events.map { (60, $0) }, now)
+            try expect(status().problems.map(\.code), equals: [], "\(events)")
+        }
+        try write([(99, left), (90, confirmed), (80, left), (70, other), (60, left)], now)
+        let problem = try require(status().problems.first)
+        expect(problem.code == "heldBack" && problem.version == "2")
+        expect(problem.message.text.contains("2 starts"), "\(problem)")
+    }
+
     /// An origin A that fails, and another that is asked beside it: `nil` if A counts no more.
     static let neighbours: [(name: String, events: [(ago: Int64, event: String)], code: String?)] =
         [

@@ -252,6 +252,22 @@ import Expectations
         expect(text.contains("```swift\n" + snippet + "```"))
     }
 
+    @Test func `contrib's proxy lets no address hold more than a quarter of a server's sessions`()
+        throws
+    {
+        func number(after words: String, in path: String) throws -> Int {
+            let text = try String(contentsOf: Self.root.appending(path: path), encoding: .utf8)
+            let rest = text[try require(text.range(of: words)).upperBound...]
+            return try require(Int(rest.prefix { $0.isNumber }))
+        }
+        let all = try number(
+            after: "public var sessionCount = ",
+            in: "Sources/ServeFromCAS/Bridge/BridgeLimits.swift")
+        let one = try number(
+            after: "limit_conn castree_app_bridge ", in: "contrib/nginx/app.conf")
+        expect(4 * one <= all)
+    }
+
     @Test func `every kind of finding is named in the documents or has a doc comment`() throws {
         let text = try String(
             contentsOf: Self.root.appending(path: "Sources/CASStore/Checking/Finding.swift"),

@@ -33,12 +33,14 @@ final class DocumentFetch {
     private var verdict: TransferOutcome?
     private(set) var requestCount = 0
     private var result: Result<Answer, StoreError>?
-    private var deadline = ContinuousClock.now + DocumentFetch.patience
+    private var deadline: ContinuousClock.Instant
+    private let patience: Duration
     static let patience: Duration = .seconds(600)
 
     init(
         _ url: String, accept: String, byteCountMax: Int64, unless tag: String? = nil,
-        pastCaches: Bool = false, retries: RetryBudget, isInterrupted: @escaping () -> Bool
+        pastCaches: Bool = false, retries: RetryBudget, patience: Duration = DocumentFetch.patience,
+        isInterrupted: @escaping () -> Bool
     ) {
         var request = TransferRequest(id: 0, url: url)
         request.byteCountMax = byteCountMax
@@ -50,6 +52,8 @@ final class DocumentFetch {
         self.request = request
         self.isInterrupted = isInterrupted
         budget = retries
+        self.patience = patience
+        deadline = .now + patience
     }
 
     private var place: String { printable(redacted(request.url)) }
@@ -119,7 +123,7 @@ final class DocumentFetch {
         bytes.append(contentsOf: piece)
         if bytes.count > highWater.now {
             highWater.now = bytes.count
-            deadline = .now + Self.patience
+            deadline = .now + patience
         }
         guard drip.pace(piece.count) == .dripping else { return true }
         verdict = .failed(
@@ -150,7 +154,7 @@ final class DocumentFetch {
         }
         let decision = budget.decide(
             0, outcome, head: head, newByteCount: Int64(highWater.now - highWater.before),
-            lasting: drip.lasted, now: secondsNow(), using: &generator)
+            lasting: drip.lasted, within: deadline - .now, now: secondsNow(), using: &generator)
         if case .again(let delay) = decision {
             due = .now + delay
             isWanted = true

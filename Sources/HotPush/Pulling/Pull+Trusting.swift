@@ -94,7 +94,9 @@ extension Pull {
         }
         var verdict = try PointerVerdict(on: pointer, of: origin, reading: read)
         if let objection = verdict.objection {
-            throw untrusted(pointer.channel, at: location, objection)
+            throw untrusted(
+                pointer.channel, at: location,
+                objection + (try remedy(for: pointer, of: origin, at: location)))
         }
         var known = trust.origins.first { origin.id != nil && $0.id == origin.id }
         if known == nil, let there = trust.origin(at: location.trustPlaces), there.id == nil {
@@ -121,6 +123,19 @@ extension Pull {
         return Ruling(
             known: known, merged: merged, verdict: verdict, standing: standing,
             isFirst: origin.id == nil)
+    }
+
+    /// What helps if the first verified pointer, which set the id, was that of another origin of the same keys.
+    private func remedy(
+        for pointer: ChannelPointer, of origin: TrustedOrigin, at location: OriginLocation
+    ) throws(StoreError) -> String {
+        guard options.trust == nil, let known = origin.id, let id = pointer.origin, id != known,
+            try origin.trustedKeys().judge(pointer).objection == nil
+        else { return "" }
+        let place = location.description
+        return
+            " and not to \(known); if its publisher says that it is the right one, castree trust remove \(place), "
+            + "then castree trust add KEY --origin \(place) --origin-id \(id)"
     }
 
     var bound: SequenceBound { SequenceBound(versions, now: options.now) }

@@ -161,10 +161,11 @@ package struct RetryBudget: Sendable {
     ///   - lasting: how long the attempt took. Counts as at least a second, since another one follows it, and at most a
     ///     minute.
     ///   - count: how many concurrent transfers share the network.
+    ///   - limit: how long to wait for another attempt at most; who waits in vain would not learn what this one brought.
     ///   - now: seconds since 1970, for a `Retry-After` with a date.
     package mutating func decide(
         _ id: Int, _ outcome: TransferOutcome, head: TransferHead?, newByteCount: Int64,
-        lasting: Duration = .zero, among count: Int = 1, now: Int64,
+        lasting: Duration = .zero, among count: Int = 1, within limit: Duration? = nil, now: Int64,
         using generator: inout some RandomNumberGenerator
     ) -> Decision {
         let least = policy.leastByteCount(in: min(max(lasting, .seconds(1)), .seconds(60)))
@@ -184,6 +185,7 @@ package struct RetryBudget: Sendable {
         }
         let delay = policy.delay(
             failureCount: failureCount, retryAfter: asked, using: &generator)
+        if let limit, delay >= limit { return .spent }
         tell(Retry(reason: Self.reason(outcome, head), delay: delay))
         return .again(after: delay)
     }

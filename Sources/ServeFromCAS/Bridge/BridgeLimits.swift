@@ -26,7 +26,7 @@ public struct BridgeLimits: Sendable, Hashable {
     /// How long an acknowledgement waits for a message to carry it.
     static let acknowledgementDelay = Duration.milliseconds(20)
     static let pollHold = Duration.seconds(25)
-    /// The most bytes of a POST that begins or resumes a session.
+    /// The most bytes of a POST, or a WebSocket's first message, that begins or resumes a session.
     package static let greetingByteCount = 1 << 10
     package static let postByteCount = 9 << 20
 }

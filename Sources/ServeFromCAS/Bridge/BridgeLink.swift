@@ -23,13 +23,15 @@ package struct BridgeLink: Sendable {
     private let outputCount = 256 << 10
 
     package init(
-        bridge: Bridge, now: Duration, wake: @escaping @Sendable () -> Void
+        bridge: Bridge, now: Duration, budget: BodyBudget? = nil,
+        wake: @escaping @Sendable () -> Void
     ) {
         self.bridge = bridge
         self.wake = wake
         var options = WebSocketConnection.Options()
-        // A payload and its header line.
-        options.limits.messageByteCount = bridge.limits.messageByteCount + 256
+        // Sessions are few, connections without one are not: these hold no more than a greeting.
+        options.limits.messageByteCount = BridgeLimits.greetingByteCount
+        options.budget = budget
         socket = WebSocketConnection(options: options, now: now)
         greetingDeadline = now + options.answerTimeout
     }
@@ -132,6 +134,8 @@ package struct BridgeLink: Sendable {
         }
         let greeting = try bridge.greet(wanted, received: received, wake: wake, now: now)
         phase = .linked(greeting.session, ticket: greeting.ticket)
+        // A payload and its header line.
+        socket.messageByteCountMax = bridge.limits.messageByteCount + 256
         send(.welcome(session: greeting.session, received: greeting.received))
     }
 

@@ -139,8 +139,10 @@ extension AppHandler {
             case .accepted(let response):
                 // The socket is one of the page's connections, and lives as long as the page.
                 if PinRequest.isOfPage(head) { _ = version(of: head, exchange) }
-                let query = BridgeQuery(head)
-                return .upgrade(response) { stream in BridgeStream(stream, self, saying: query) }
+                let (query, budget) = (BridgeQuery(head), exchange.bodies)
+                return .upgrade(response) { stream in
+                    BridgeStream(stream, self, saying: query, budget: budget)
+                }
             }
         } catch {
             notice(error.message)

@@ -188,10 +188,7 @@ extension AppHandler {
             return takeBackUnshown(version, "its service worker shows an older page", startup)
         }
         if isRefused.load(ordering: .relaxed) {
-            return takeBackUnshown(
-                version,
-                "it was not confirmed, and the server had refused files, or a connection to the bridge, that may be its page's",
-                startup, rests: true)
+            return takeBackUnshown(version, StoreEvent.refusedPages, startup, rests: true)
         }
         return true
     }

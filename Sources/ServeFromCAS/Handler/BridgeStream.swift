@@ -12,13 +12,15 @@ final class BridgeStream: StreamHandler {
     /// Bytes that may wait in the stream; the rest waits in the session's queue.
     private static let queuedMax = 256 << 10
 
-    init(_ stream: Stream, _ handler: AppHandler, saying query: BridgeQuery) {
+    init(
+        _ stream: Stream, _ handler: AppHandler, saying query: BridgeQuery, budget: BodyBudget?
+    ) {
         self.handler = handler
         self.query = query
         connection = ConnectionID(stream.token, on: stream.loop)
         beganAt = stream.loop.now
         let (loop, token) = (stream.loop, stream.token)
-        link = BridgeLink(bridge: handler.bridge, now: SystemClock.now) {
+        link = BridgeLink(bridge: handler.bridge, now: SystemClock.now, budget: budget) {
             loop.submit { loop in
                 guard let stream = loop.stream(token),
                     let bridge = stream.handler as? BridgeStream

@@ -127,6 +127,10 @@ extension StoreEvent {
         StoreEvent("stalePage", ["version": .text(version), "from": .text(shown)])
     }
 
+    /// Why a version is left whose page may be one that the server itself refused something.
+    package static let refusedPages =
+        "it was not confirmed, and the server had refused files, or a connection to the bridge, that may be its page's"
+
     /// The operation that fails if an object cannot be shown.
     package static let showing = "show"
 }

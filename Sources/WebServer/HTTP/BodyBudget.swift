@@ -1,6 +1,7 @@
 import Synchronization
 
-/// The memory that all connections of a server may use together for bodies, and for heads that cookies make long.
+/// The memory that all connections of a server may use together for bodies, for heads that cookies make long, and for
+/// WebSocket messages under way.
 package final class BodyBudget: Sendable {
     private let limit: Int
     private let held = Atomic<Int>(0)
@@ -17,14 +18,14 @@ package final class BodyBudget: Sendable {
     func giveBack(_ count: Int) { held.subtract(count, ordering: .relaxed) }
 }
 
-/// A long head's share of the budget, returned when the head is no longer referenced.
-final class HeldHead: Sendable {
+/// What a long head, or a long message under way, takes of the budget; returned when nothing references it.
+final class BudgetShare: Sendable {
     private let budget: BodyBudget
     private let held = Atomic<Int>(0)
 
     init(_ budget: BodyBudget) { self.budget = budget }
 
-    /// Whether the head may have so many bytes; called only by the thread that reads it.
+    /// Whether it may have so many bytes; called only by the thread that reads them.
     func grow(to count: Int) -> Bool {
         let more = count - held.load(ordering: .relaxed)
         guard more > 0 else { return true }

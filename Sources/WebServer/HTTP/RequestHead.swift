@@ -37,7 +37,7 @@ package struct RequestHead: Sendable {
     /// Whether a browser loads a script that a service worker imports.
     package var isImportOfWorker = false
     /// Its share of the budget for bodies, if its cookies make it long.
-    var held: HeldHead?
+    var held: BudgetShare?
     /// A bit for each length of a field's name, to find quickly that a field is absent, as most are.
     var nameLengths: UInt64 = 0
 }

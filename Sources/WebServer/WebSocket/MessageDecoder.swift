@@ -38,7 +38,14 @@ package struct MessageDecoder: Sendable {
         package init() {}
     }
 
-    private let limits: Limits
+    /// What a message may have before it counts in the budget: with as many sessions as a bridge has, 4 MiB.
+    static let freeByteCount = 16 << 10
+
+    package var limits: Limits
+    /// Shared by what all connections of the server hold.
+    private let budget: BodyBudget?
+    /// What the message takes of it.
+    private var share: BudgetShare?
     private var headBytes: [UInt8] = []
     /// The frame whose payload is being read, and how much of it has been read.
     private var frame: FrameHeader?
@@ -50,7 +57,10 @@ package struct MessageDecoder: Sendable {
     private var utf8 = UTF8Check()
     private var control: [UInt8] = []
 
-    package init(limits: Limits = Limits()) { self.limits = limits }
+    package init(limits: Limits = Limits(), budget: BodyBudget? = nil) {
+        self.limits = limits
+        self.budget = budget
+    }
 
     /// Takes the next bytes of the connection and appends what they complete to `outputs`.
     /// - Throws: the violation; `outputs` then holds everything before it.
@@ -140,6 +150,7 @@ package struct MessageDecoder: Sendable {
             Self.append(piece, to: &control, frame.mask, offset: frameRead)
             return
         }
+        try reserve(message.count + piece.count)
         let start = message.count
         Self.append(piece, to: &message, frame.mask, offset: frameRead)
         guard kind == .text else { return }
@@ -149,6 +160,16 @@ package struct MessageDecoder: Sendable {
         }
         utf8 = check
         guard isSound else { throw WebSocketViolation(.notUTF8, "a text is not UTF-8") }
+    }
+
+    private mutating func reserve(_ count: Int) throws(WebSocketViolation) {
+        guard let budget, count > Self.freeByteCount else { return }
+        let share = share ?? BudgetShare(budget)
+        self.share = share
+        guard share.grow(to: count) else {
+            throw WebSocketViolation(
+                .tryAgainLater, "the server holds too many messages; send it again later")
+        }
     }
 
     private static func append(
@@ -177,6 +198,7 @@ package struct MessageDecoder: Sendable {
             outputs.append(.message(WebSocketMessage(kind, message)))
             self.kind = nil
             message = []
+            share = nil
         }
     }
 

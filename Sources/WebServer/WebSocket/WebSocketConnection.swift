@@ -17,6 +17,8 @@ package struct WebSocketConnection: Sendable {
         /// Above this many bytes of unsent output, pongs wait: then only the newest ping is answered (RFC 6455,
         /// section 5.5.3).
         package var pongBacklog = 64 << 10
+        /// Where messages under way count; `nil` for one that is not shared with other connections.
+        package var budget: BodyBudget?
 
         package init() {}
     }
@@ -39,11 +41,17 @@ package struct WebSocketConnection: Sendable {
 
     package init(options: Options = Options(), now: Duration) {
         self.options = options
-        decoder = MessageDecoder(limits: options.limits)
+        decoder = MessageDecoder(limits: options.limits, budget: options.budget)
         lastReceived = now
     }
 
     package var outputCount: Int { output.count }
+
+    /// The most bytes of a message that begins from now on.
+    package var messageByteCountMax: Int {
+        get { decoder.limits.messageByteCount }
+        set { decoder.limits.messageByteCount = newValue }
+    }
 
     /// Whether to close the stream now: the connection is closed and its output is sent.
     package var isFinished: Bool { state == .closed && output.count == 0 }
@@ -100,6 +108,8 @@ package struct WebSocketConnection: Sendable {
     private mutating func fail(_ violation: WebSocketViolation, _ events: inout [Event]) {
         if state == .open { appendClose(violation.code, violation.message) }
         state = .closed
+        // What came of a message is not needed while the output drains.
+        decoder = MessageDecoder(limits: options.limits)
         events.append(.closed(CloseReason(violation.code, violation.message, isClean: false)))
     }
 

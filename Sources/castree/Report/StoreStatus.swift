@@ -93,6 +93,7 @@ struct StoreStatus {
         if let trust = try? store.trust() { judgeEnds(trust, now) }
         judgeDamage(events)
         judgeStalePages(events, now)
+        judgeHeldBack(events)
     }
 
     /// Reports what collections and repairs cannot remove: it takes space, and its cause may matter elsewhere.
@@ -236,6 +237,26 @@ struct StoreStatus {
                 + "\(version) at \(timestamp(events[last].at)): its script or one that it imports, and "
                 + "the page that it keeps, must differ from version to version, and a script that unregisters itself "
                 + "comes before none; castree serve --service-workers refuse does without workers"
+        )
+    }
+
+    /// Reports a pending version whose starts a server took back because it had refused what may be its pages'.
+    ///
+    /// That counts nothing against the version, so it would be tried and taken back for ever.
+    private mutating func judgeHeldBack(_ events: [JournalEntry]) {
+        guard let pending = lifecycle.pending else { return }
+        let confirmed = events.lastIndex { $0.event == .confirmed(version: pending) }
+        let leaves = events[(confirmed ?? 0)...].filter {
+            $0.event.name == "rollback" && $0.event.text("from") == pending
+                && $0.event.text("reason") == StoreEvent.refusedPages
+        }
+        guard let first = leaves.first else { return }
+        note(
+            "heldBack", version: pending,
+            "version \(pending) has been held back since \(timestamp(first.at)): \(counted(leaves.count, "start")) "
+                + "could not be confirmed while a server refused files, or connections to the bridge, that may be its "
+                + "page's; see whether one client holds all places for pages (castree serve --access-log), then "
+                + "start the server again"
         )
     }
 

@@ -13,13 +13,14 @@ import OriginTestSupport
     }
 
     private func fetch(
-        _ set: (inout RetryPolicy) -> Void = { _ in }, limit: Int64 = 1 << 20
+        _ set: (inout RetryPolicy) -> Void = { _ in }, limit: Int64 = 1 << 20,
+        patience: Duration = DocumentFetch.patience
     ) throws -> DocumentFetch.Answer {
         var retries = PullingFixture.options.retries
         set(&retries)
         let fetch = DocumentFetch(
             origin.url + Self.path, accept: "application/json", byteCountMax: limit,
-            retries: RetryBudget(retries), isInterrupted: { false })
+            retries: RetryBudget(retries), patience: patience, isInterrupted: { false })
         return try DocumentFetches([fetch]).run(over: try PullingFixture.transport())[0]
     }
 
@@ -145,6 +146,18 @@ import OriginTestSupport
         origin.always(.hangUp(), on: Self.path)
         expectRefusal(.network) { try fetch() }
         expect(origin.requests.count, equals: PullingFixture.options.retries.failureCountMax)
+    }
+
+    @Test(
+        "that is answered with a time to ask again after its deadline ends with that answer, at once",
+        arguments: [503, 429])
+    func retryAfter(_ status: Int) throws {
+        origin.always(.status(status, retryAfter: "3600"), on: Self.path)
+        // The longest wait that the origin can impose ends when nobody waits any more.
+        let patience = Duration.seconds(100)
+        let answer = try fetch({ $0.retryAfterMax = patience }, patience: patience)
+        expect(answer.head.status == status && answer.bytes.isEmpty)
+        expect(origin.requests.count, equals: 1)
     }
 
     @Test func `that drips is given up for another connection, and what has come stays`() throws {

@@ -46,6 +46,24 @@ import OriginTestSupport
         expect(notices.all.count == 1 && notices.all[0].contains(SignedOrigin.id))
     }
 
+    @Test func `says how to go on where the first verified pointer was another origin's`() throws {
+        let origin = try SignedOrigin(isTrusted: false)
+        try origin.trust(origin.keys.map(\.verificationKey), id: nil)
+        try origin.offer("1") { $0.origin = SignedOrigin.otherID }
+        _ = try origin.pull()
+        let next = try origin.publish("2")
+        origin.write(try origin.signed(next), at: SignedOrigin.pointer)
+        expectRefusal(
+            .untrusted, saying: "belongs to another origin", "castree trust remove \(origin.url)",
+            "--origin \(origin.url) --origin-id \(SignedOrigin.id)"
+        ) { try origin.pull() }
+        // Not to whoever has no key: what he claims is not worth a word.
+        let forged = try origin.signed(next, by: [origin.stranger])
+        origin.write(forged, at: SignedOrigin.pointer)
+        let error = expectRefusal(.untrusted) { try origin.pull() }
+        expect(error?.message.contains("--origin-id"), equals: false)
+    }
+
     @Test func `writes nothing in a dry run`() throws {
         let origin = try SignedOrigin()
         try origin.offer("1")

@@ -86,6 +86,17 @@ struct BridgeTests {
         expect(page.lines.dropFirst(), equals: ["M 1 2\nanswer", "B 2 2\n\u{1}\u{2}"])
     }
 
+    @Test func `takes no longer message than a greeting may be, until it has one`() throws {
+        let long = "M 1 0\n" + String(repeating: "a", count: BridgeLimits.greetingByteCount)
+        var stranger = try Page(bridge, "")
+        try stranger.send(long)
+        expect(stranger.closed?.code, equals: .tooLarge)
+        expect(bridge.sessions.isEmpty)
+        var page = try Page(bridge)
+        try page.send(long)
+        expect(page.closed == nil && bridge.takeMessage() != nil)
+    }
+
     @Test func `acknowledges what was taken, on a message if there is one, else soon`() throws {
         var page = try Page(bridge)
         try page.send("M 1 0\na")

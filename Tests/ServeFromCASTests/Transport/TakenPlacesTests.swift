@@ -136,22 +136,9 @@ import WebTestSupport
                 $0.loop.patience = 0
             }, extra: { _, head, exchange in app.server.handler.answer(head, exchange) })
         let host = "Host: localhost:\(app.port)\r\n"
-        let sockets = try (0..<3).map { _ in
-            let client = try server.client()
-            client.send(
-                "GET /_castree/bridge HTTP/1.1\r\n\(host)Origin: http://localhost:\(app.port)\r\n"
-                    + "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-                    + "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
-            expect(client.response()?.status, equals: 101)
-            return client
-        }
+        let sockets = try (0..<3).map { _ in try socket(server, app) }
         var hello = WebSocketClient(now: .zero)
-        hello.send(.text, BridgeClient().greeting.bytes)
-        hello.withOutput { bytes in
-            sockets[0].send(Array(bytes))
-            return bytes.count
-        }
-        expect(!sockets[0].receive().isEmpty)
+        greet(sockets[0], &hello)
         let pages = try (0..<3).map { _ in
             let page = try server.client()
             page.send("GET /app.js HTTP/1.1\r\n\(host)\r\n")
@@ -163,6 +150,60 @@ import WebTestSupport
         for client in [sockets[1], sockets[2], pages[0]] { expect(client.isAtEnd()) }
         try expect(app.server.bridge.send("still here"), equals: 1)
         expect(!sockets[0].receive().isEmpty)
+    }
+
+    // docs/serving.md, "Limits".
+    @Test("the memory for bodies is also that of messages under way, which come later then")
+    func messages() throws {
+        let app = try TestApp(TemporaryStore.app())
+        let server = try TestServer(
+            { $0.connection.heldBodiesLimit = 100_000 },
+            extra: { path, head, exchange in
+                path == "/echo" ? nil : app.server.handler.answer(head, exchange)
+            })
+        let first = try socket(server, app)
+        var page = WebSocketClient(now: .zero)
+        greet(first, &page)
+        page.send(.text, Array("M 1 0\n".utf8) + [UInt8](repeating: 97, count: 150_000))
+        page.withOutput { bytes in
+            // What is behind the limit comes while the server already says so.
+            first.send(Array(bytes.prefix(100_500)))
+            return bytes.count
+        }
+        var code: CloseCode?
+        while code == nil {
+            let bytes = first.receive()
+            try require(!bytes.isEmpty)
+            for case .closed(let reason) in page.receive(bytes, now: .zero) { code = reason.code }
+        }
+        expect(code, equals: .tryAgainLater)
+        let body = try server.client()
+        let text = String(repeating: "b", count: 100_000)
+        body.send(
+            "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: \(text.count)\r\n\r\n" + text
+        )
+        expect(body.response()?.status, equals: 200)
+    }
+
+    /// A WebSocket of the bridge that has not said hello.
+    private func socket(_ server: TestServer, _ app: TestApp) throws -> TestClient {
+        let client = try server.client()
+        let host = "localhost:\(app.port)"
+        client.send(
+            "GET /_castree/bridge HTTP/1.1\r\nHost: \(host)\r\nOrigin: http://\(host)\r\n"
+                + "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                + "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
+        expect(client.response()?.status, equals: 101)
+        return client
+    }
+
+    private func greet(_ client: TestClient, _ page: inout WebSocketClient) {
+        page.send(.text, BridgeClient().greeting.bytes)
+        page.withOutput { bytes in
+            client.send(Array(bytes))
+            return bytes.count
+        }
+        expect(!client.receive().isEmpty)
     }
 
     // docs/serving.md, "Security".

@@ -152,6 +152,31 @@ struct FramingTests {
         expect(pieces.sentCode, equals: 1009)
     }
 
+    @Test(
+        "of a long message count in a budget that others share, until it is whole or its connection fails"
+    )
+    func budget() {
+        var options = WebSocketConnection.Options()
+        options.budget = BodyBudget(100_000)
+        let long = [UInt8](repeating: 5, count: 60_000)
+        func receiving(_ bytes: [UInt8]) -> Conversation {
+            var run = Conversation(options)
+            run.receive(bytes, pieces: 5000)
+            return run
+        }
+        var first = receiving(Frames.client(2, long, isFinal: false))
+        expect(receiving(Frames.client(2, long)).sentCode, equals: 1013)
+        // A short one needs none of it.
+        expect(receiving(Frames.client(2, Array(long[..<10_000]))).messages.count, equals: 1)
+        first.receive(Frames.client(0, [5]))
+        expect(first.messages.map(\.bytes.count), equals: [60_001])
+        let broken = receiving(Frames.client(2, long, isFinal: false) + Frames.client(2, [5]))
+        expect(broken.sentCode, equals: 1002)
+        withExtendedLifetime((first, broken)) {
+            expect(receiving(Frames.client(2, long + long[..<40_000])).messages.count, equals: 1)
+        }
+    }
+
     @Test func `may not be a message of endless empty fragments`() {
         var limits = MessageDecoder.Limits()
         limits.fragmentCount = 100

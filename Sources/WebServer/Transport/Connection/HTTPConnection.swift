@@ -36,7 +36,7 @@ final class HTTPConnection: StreamHandler {
 
     private final class PartialHead {
         var parser: RequestParser
-        var held: HeldHead?
+        var held: BudgetShare?
         init(_ parser: consuming RequestParser) { self.parser = parser }
     }
 
@@ -212,9 +212,9 @@ final class HTTPConnection: StreamHandler {
     }
 
     /// Takes a long head's share of the budget; `false` if there is no more.
-    private func hold(_ count: Int, _ held: inout HeldHead?) -> Bool {
+    private func hold(_ count: Int, _ held: inout BudgetShare?) -> Bool {
         guard count > options.parser.head else { return true }
-        let share = held ?? HeldHead(context.bodies)
+        let share = held ?? BudgetShare(context.bodies)
         held = share
         return share.grow(to: count)
     }
@@ -224,7 +224,7 @@ final class HTTPConnection: StreamHandler {
 
     private func take(
         _ outcome: RequestParser.Outcome, _ head: RequestHead, _ count: Int,
-        held: HeldHead? = nil
+        held: BudgetShare? = nil
     ) -> Int {
         var (head, held) = (head, held)
         switch outcome {

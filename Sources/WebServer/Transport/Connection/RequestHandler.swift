@@ -64,6 +64,13 @@ package struct Exchange: Sendable {
         return address.count == 16 ? Array(address[..<8]) : address
     }
 
+    /// The server's budget for what connections hold; `nil` if the client is gone.
+    ///
+    /// On the loop's thread only.
+    package var bodies: BodyBudget? {
+        (loop.stream(stream)?.handler as? HTTPConnection)?.context.bodies
+    }
+
     /// Answers, from any thread; does nothing if the client is gone or already has an answer.
     ///
     /// `make` runs on the loop's thread.
@@ -114,7 +121,7 @@ package struct ConnectionOptions: Sendable {
     /// Bytes in memory that may wait for a client; above it, no more are made.
     package var outputLimit = 256 << 10
     package var parser = RequestParser.Limits()
-    /// Bytes of bodies that all connections together may hold for their handlers; above it 503.
+    /// Bytes of bodies and messages that all connections together may hold for their handlers; above it 503.
     package var heldBodiesLimit = 64 << 20
 
     package init() {}
