@@ -83,11 +83,7 @@ extension VersionStore {
         } catch {
             guard error.saysLifecycleIsBad else { throw error }
             let finding = Finding(.damagedLifecycle, path: StoreLayout.lifecycle, error.message)
-            let left = try finding.repaired { () throws(StoreError) in
-                guard repairing else { return finding }
-                try resetLifecycle()
-                return finding.done
-            }
+            let left = repairing ? try resettingLifecycle(finding) : finding
             // What is shown is needed, whatever else the file said.
             return try [left]
                 + (left.isRepaired
@@ -243,6 +239,14 @@ extension VersionStore {
         try fileSystem.rename(
             root, StoreLayout.current, to: directories.quarantine.raw,
             try StoreLayout.aside(StoreLayout.current))
+    }
+
+    /// What is left of the finding that the lifecycle cannot be read once it has begun anew.
+    func resettingLifecycle(_ finding: Finding) throws(StoreError) -> Finding {
+        try finding.repaired { () throws(StoreError) in
+            try resetLifecycle()
+            return finding.done
+        }
     }
 
     // The link is the only other record of what was shown; bans and known good versions are lost.
