@@ -66,9 +66,7 @@ extension VersionStore {
             }.message
         if try !isMaterialized(name) {
             if message.hasSuffix(".") { message.removeLast() }
-            message +=
-                "; there is no tree to make it again from: castree fsck --from an origin that offers the version, or add "
-                + "or pull it again"
+            message += try waysWithoutTree(of: name)
         }
         return Finding(
             .damagedManifest, version: name, path: StoreLayout.manifestPath(name), message)
