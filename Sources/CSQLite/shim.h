@@ -27,14 +27,15 @@ static inline int castree_sqlite_sync(sqlite3 *database) {
     return result;
 }
 
-// Whether the last error was EDQUOT, which SQLite does not take for a full disk (os_unix.c, unixWrite): a statement's by
-// sqlite.org/c3ref/system_errno.html, a COMMIT's by the database file.
-static inline int castree_sqlite_is_over_quota(sqlite3 *database, int code) {
+// EDQUOT or EFBIG if the last error was that, which SQLite does not take for a full disk (os_unix.c, unixWrite), else 0: a
+// statement's by sqlite.org/c3ref/system_errno.html, a COMMIT's by the database file.
+static inline int castree_sqlite_limit_errno(sqlite3 *database, int code) {
     int number = 0, kind = code & 0xff;
     if (!database || (kind != SQLITE_IOERR && kind != SQLITE_CANTOPEN)) return 0;
     if (kind == SQLITE_IOERR)
         sqlite3_file_control(database, "main", SQLITE_FCNTL_LAST_ERRNO, &number);
-    return number == EDQUOT || sqlite3_system_errno(database) == EDQUOT;
+    if (number != EDQUOT && number != EFBIG) number = sqlite3_system_errno(database);
+    return number == EDQUOT || number == EFBIG ? number : 0;
 }
 
 static inline int castree_sqlite_fcntl(int file, int command, ...) {

@@ -129,6 +129,28 @@ import ProgramTestSupport
         expect(left.text.contains("This needs a person, or the content"), "\(left)")
     }
 
+    @Test func `a version of which nobody has anything any more is retired, as its finding says`()
+        throws
+    {
+        try place.write(["index.html": "older"], to: "older")
+        try place.done("adopt", "older", "--version", "0")
+        try place.add("2", Release.second, "--activate")
+        try place.start()
+        try place.shell(
+            "cd .castree && rm -rf manifests/0.json && chmod -R u+w versions/0 && rm -r versions/0"
+        )
+        .ended()
+        try place.ended(4, "fsck", "--repair")
+        let left = try place.ended(4, "fsck").text
+        expect(
+            left.contains("castree retire 0, but adopt a newer one first (castree adopt)"),
+            "\(left)")
+        try place.write(["index.html": "newer"], to: "newer")
+        try place.done("adopt", "newer", "--version", "3")
+        try place.done("retire", "0")
+        try place.done("fsck")
+    }
+
     @Test func `what killed adds have left is a leftover, and no problem of modes`() throws {
         for number in 1...6 {
             let lease = "\(99_999_900 + number)-0123456789abcdef"

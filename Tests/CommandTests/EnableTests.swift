@@ -100,6 +100,16 @@ import ProgramTestSupport
         }
     }
 
+    @Test func `of a release that clients do not get nothing is said of those who get it`() throws {
+        try place.castree("origin", "enable", "site", "chcp", Self.url[0], Self.url[1])
+        try place.add("2", Release.second)
+        let told = try place.run(
+            .castree,
+            ["publish", "2", "site", "--no-packs", "--require", "appVersionRange=^1.0.0"])
+        expect(told.errors.contains("version 2 is not offered to the clients of chcp"), "\(told)")
+        expect(!told.errors.contains("gets it from chcp"), "\(told)")
+    }
+
     @Test func `origin status names documents by what they have`() throws {
         try place.castree("origin", "enable", "site", "expo", Self.url[0], Self.url[1])
         try place.castree("withdraw", "1", "site", "--embedded", "--no-sync")

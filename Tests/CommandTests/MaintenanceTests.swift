@@ -50,6 +50,17 @@ import ProgramTestSupport
         try place.done("fsck")
     }
 
+    @Test func `a file size limit that the index meets is named`() throws {
+        try place.remove(".castree/index.sqlite")
+        let finished = try place.run(
+            .shell, ["-c", "ulimit -f 1; trap '' XFSZ; exec \"$CASTREE\" fsck --repair"],
+            environment: ["CASTREE": ProgramUnderTest.castree.url.path])
+        expect(
+            finished.errors.contains("unable to use the index: ")
+                && finished.errors.contains("a file size limit is in the way (ulimit -f"),
+            "\(finished)")
+    }
+
     @Test func `a store and its copy of hard links part for good once each is used`() throws {
         try place.shell("cp -al .castree copy").ended()
         for (store, name) in [(".castree", "3"), ("copy", "4")] {

@@ -85,9 +85,11 @@ import ProgramTestSupport
         expect(status.well.isTrue && status.current == "2" && status.wayBack == "1")
     }
 
-    @Test func `one repair brings back manifests, index and lifecycle`() throws {
+    @Test(arguments: ["index.sqlite", "versions/2"])
+    func `one repair brings back manifests, lifecycle, and index or tree`(_ other: String) throws {
         try pullBoth()
-        let script = "cd .castree && rm -f manifests/* index.sqlite lifecycle.json"
+        let script =
+            "cd .castree && chmod -R u+w versions && rm -rf manifests/* lifecycle.json \(other)"
         try expect(place.shell(script).status, equals: 0)
         try place.ended(1, "fsck", "--from", "o")
         try place.done("fsck", "--from", "o")

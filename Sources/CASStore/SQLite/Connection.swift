@@ -191,11 +191,14 @@ extension StoreError {
         case SQLITE_READONLY: (kind, advice) = (.readOnly, "; the store is not writable")
         case SQLITE_PERM, SQLITE_AUTH: kind = .permission
         case SQLITE_NOMEM: kind = .outOfMemory
-        case _ where castree_sqlite_is_over_quota(handle, code) != 0:
-            (kind, advice) = (
-                .outOfSpace, "; the quota is used up; free space and repeat the command"
-            )
-        default: kind = .index
+        default:
+            let number = castree_sqlite_limit_errno(handle, code)
+            guard number != 0 else {
+                kind = .index
+                break
+            }
+            (kind, advice) = Self.meaning(of: number)
+            advice = "; " + advice
         }
         self.init(
             kind, "unable to \(deed): \(text)\(advice)",

@@ -181,9 +181,12 @@ package struct ClientTelling: OfferTelling {
         _ history: ClientHistory, _ clients: ClientLog
     ) throws(StoreError) -> ClientOutcome {
         let objections = try rules.objections(to: release)
+        let refusals = objections.filter(\.refuses)
+        // What clients would make of a release is not true of one that they do not get.
         var outcome = ClientOutcome(
-            system: rules.system, release: release.release, objections: objections)
-        guard !objections.contains(where: \.refuses) else { return outcome }
+            system: rules.system, release: release.release,
+            objections: refusals.isEmpty ? objections : refusals)
+        guard refusals.isEmpty else { return outcome }
         if let objection = try keyObjection(rules, history, clients) {
             guard adoptsKeys else { throw objection }
             let system = rules.system.rawValue
@@ -205,7 +208,9 @@ package struct ClientTelling: OfferTelling {
         } catch {
             // Reasons that only the history shows, such as a name that clients know with other content.
             guard error.code == .unsuitableRelease else { throw error }
-            outcome.objections.refuse(error.message)
+            var refusal: [ClientObjection] = []
+            refusal.refuse(error.message)
+            outcome.objections = refusal
         }
         return outcome
     }

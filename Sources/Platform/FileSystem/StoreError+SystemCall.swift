@@ -29,7 +29,8 @@ extension StoreError {
         return StoreError(systemCall: name, errno: number, path: path, code, advice)
     }
 
-    private static func meaning(of number: Int32) -> (Code, String) {
+    /// The code of an errno, and what to do about it.
+    package static func meaning(of number: Int32) -> (Code, String) {
         switch number {
         case ENOSPC:
             (

@@ -66,9 +66,7 @@ extension VersionStore {
             }.message
         if try !isMaterialized(name) {
             if message.hasSuffix(".") { message.removeLast() }
-            message +=
-                "; there is no tree to make it again from: castree fsck --from an origin that offers the version, or add "
-                + "or pull it again"
+            message += try waysWithoutTree(of: name)
         }
         return Finding(
             .damagedManifest, version: name, path: StoreLayout.manifestPath(name), message)
@@ -83,11 +81,7 @@ extension VersionStore {
         } catch {
             guard error.saysLifecycleIsBad else { throw error }
             let finding = Finding(.damagedLifecycle, path: StoreLayout.lifecycle, error.message)
-            let left = try finding.repaired { () throws(StoreError) in
-                guard repairing else { return finding }
-                try resetLifecycle()
-                return finding.done
-            }
+            let left = repairing ? try resettingLifecycle(finding) : finding
             // What is shown is needed, whatever else the file said.
             return try [left]
                 + (left.isRepaired
@@ -243,6 +237,14 @@ extension VersionStore {
         try fileSystem.rename(
             root, StoreLayout.current, to: directories.quarantine.raw,
             try StoreLayout.aside(StoreLayout.current))
+    }
+
+    /// What is left of the finding that the lifecycle cannot be read once it has begun anew.
+    func resettingLifecycle(_ finding: Finding) throws(StoreError) -> Finding {
+        try finding.repaired { () throws(StoreError) in
+            try resetLifecycle()
+            return finding.done
+        }
     }
 
     // The link is the only other record of what was shown; bans and known good versions are lost.

@@ -25,21 +25,27 @@ extension VersionStore {
         }
         var fetched: Set<ObjectID> = []
         var completed: Set<String> = []
+        var mended: [Finding] = []
         if let source {
-            if !means.manifests.isEmpty { completed = try source.manifests(means.manifests) }
+            // A pull reads where things stand.
+            for finding in report.findings where finding.kind == .damagedLifecycle {
+                let left = try resettingLifecycle(finding)
+                if left.isRepaired { mended.append(left) }
+            }
+            if !means.manifests.isEmpty {
+                completed = try source.manifests(afterRecovering(means.manifests))
+            }
             if !means.fetches.isEmpty {
                 fetched = try fetch(means.fetches, report.findings, source)
             }
         }
         var again = CheckOptions(isDeep: options.isDeep, byteRateMax: options.byteRateMax)
         again.revisits = fetched.union(report.findings.compactMap(\.object))
-        var repaired = try look(again, repairing: true).findings
-        if let source { try fetchMade(besides: means.manifests, &repaired, source) }
+        let repaired = try look(again, repairing: true).findings
         // Those that go on without what their publisher sent: they are reported as such.
         let told = Set(
             repaired.filter { $0.kind == .incompleteVersion && $0.isRepaired }
                 .compactMap(\.version))
-        var mended: [Finding] = []
         for finding in report.findings {
             guard let news = try news(of: finding, fetched, completed, means, besides: told)
             else { continue }
@@ -75,16 +81,38 @@ extension VersionStore {
             guard let name = finding.version, VersionName.isName(name),
                 !result.contains(where: { $0.version == name })
             else { continue }
-            guard let row = try store.versionRow(name) else {
-                // A tree tells more of its version than an origin that uses the same name.
-                if try !isMaterialized(name) { result.append(LostManifest(version: name)) }
+            result.append(try lostManifest(of: name))
+        }
+        return result
+    }
+
+    private func lostManifest(of name: String) throws(StoreError) -> LostManifest {
+        guard let row = try store.versionRow(name) else { return LostManifest(version: name) }
+        let isPartial = row.recovery == .partial
+        return LostManifest(
+            version: name, content: isPartial ? nil : row.content,
+            named: isPartial ? Set(try store.references(of: name).map(\.address)) : nil)
+    }
+
+    /// What an origin can be asked for once the versions that only their trees tell of are made again from these.
+    ///
+    /// Before anything else is repaired: the tree of a version that stays incomplete is removed. A tree tells more of its
+    /// version than an origin that uses the same name, so what neither the index knows nor a tree tells is not asked for.
+    private func afterRecovering(_ lost: [LostManifest]) throws(StoreError) -> [LostManifest] {
+        var result: [LostManifest] = []
+        for one in lost {
+            let name = one.version
+            guard try store.versionRow(name) == nil, try isMaterialized(name) else {
+                result.append(one)
                 continue
             }
-            let isPartial = row.recovery == .partial
-            result.append(
-                LostManifest(
-                    version: name, content: isPartial ? nil : row.content,
-                    named: isPartial ? Set(try store.references(of: name).map(\.address)) : nil))
+            do throws(StoreError) {
+                if case .none = try recoverManifest(of: name) { continue }
+                result.append(try lostManifest(of: name))
+            } catch {
+                // The finding of what stays as it is says why.
+                guard error.code == .unreadTree || error.isOfOneName else { throw error }
+            }
         }
         return result
     }
@@ -188,26 +216,6 @@ extension VersionStore {
         }
         return sizes.map { Reference(address: $0.key, byteCount: $0.value) }
             .sorted { $0.address < $1.address }
-    }
-
-    /// Fetches the manifests that the repair had to make from trees, since the index had forgotten their versions: now it
-    /// is known what these may name.
-    private func fetchMade(
-        besides asked: [LostManifest], _ findings: inout [Finding], _ source: RepairSource
-    ) throws(StoreError) {
-        let known = Set(asked.map(\.version))
-        let made = try lostManifests(findings).filter {
-            !known.contains($0.version) && $0.named != nil
-        }
-        guard !made.isEmpty else { return }
-        let came = try source.manifests(made)
-        for position in findings.indices {
-            guard LostManifest.kinds.contains(findings[position].kind),
-                let version = findings[position].version, came.contains(version)
-            else { continue }
-            findings[position].isRepaired = true
-            findings[position].message += "; then it was fetched"
-        }
     }
 
     private func fetch(

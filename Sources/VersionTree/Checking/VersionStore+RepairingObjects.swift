@@ -185,10 +185,23 @@ extension VersionStore {
         return finding
     }
 
+    /// What a person can do about a version of which neither manifest nor tree is left.
+    func waysWithoutTree(of name: String) throws(StoreError) -> String {
+        let ways =
+            "; there is no tree to make it again from: castree fsck --from an origin that offers the version, or add or "
+            + "pull it again"
+        guard try store.versionRow(name) != nil, let lifecycle = try lifecycleIfReadable() else {
+            return ways
+        }
+        let need = try need(of: name, lifecycle)
+        return ways + "; if nobody has it any more, castree retire \(name)"
+            + (need.map { ", but \(lifecycle.advice(on: $0, of: name))" } ?? "")
+    }
+
     /// The finding of a version whose manifest is lost.
     func finding(of lost: LostVersion) throws(StoreError) -> Finding {
         let name = lost.name
-        let message =
+        var message =
             if let unread = lost.unread {
                 Self.unreadTree(name, unread).message
             } else if lost.isHidden {
@@ -203,6 +216,7 @@ extension VersionStore {
             }
         let isElsewhere = lost.entry != nil
         let hasTree = try isElsewhere ? true : isMaterialized(name)
+        if !hasTree { message += try waysWithoutTree(of: name) }
         return Finding(
             .missingManifest, version: name,
             path: hasTree ? lost.treePath : StoreLayout.manifestPath(name), message)

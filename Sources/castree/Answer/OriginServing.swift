@@ -9,7 +9,7 @@ import WebServer
 extension Invocation {
     func serveOrigin() throws -> ExitStatus {
         try requireTasks()
-        FileLimit.raise()
+        try requireFiles()
         let notices = ServerNotices(diagnostics)
         defer { notices.end() }
         let address = try listeningAddress()

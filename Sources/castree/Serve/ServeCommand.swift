@@ -138,7 +138,7 @@ extension Command {
         ]
     ) { invocation in
         try invocation.requireTasks()
-        FileLimit.raise()
+        try invocation.requireFiles()
         let notices = ServerNotices(invocation.diagnostics)
         defer { notices.end() }
         // Checked before anything is made: without the fetching program, or with options that it refuses, there would
