@@ -17,8 +17,7 @@ enum StartVisit: String, Hashable, CaseIterable {
         case .preview: fields["Purpose"] = "prefetch"
         case .otherSite: fields["Sec-Fetch-Site"] = "cross-site"
         case .linked: fields["Referer"] = "https://other.example/"
-        case .navigation: fields["Sec-Fetch-Mode"] = "navigate"
-        case .head, .notFound: break
+        case .navigation, .head, .notFound: break
         }
         return (line, fields)
     }

@@ -86,8 +86,11 @@ extension AppHandler {
     /// itself (Referrer Policy). What it cannot make a frame or `fetch` send is the cookie (`Lax`); a Referer of this
     /// server's is also that of the app's own page in its frame.
     private func mayBeOfStranger(_ head: RequestHead) -> Bool {
-        tokenPolicy == nil && !head.isWorkerScript && head.value(of: "sec-fetch-site") == nil
-            && head.value(of: "sec-fetch-mode") == nil && seen(head).cookie == nil
+        guard tokenPolicy == nil, !head.isWorkerScript, head.value(of: "sec-fetch-site") == nil,
+            head.value(of: "sec-fetch-mode") == nil, seen(head).cookie == nil
+        else { return false }
+        // At localhost they say it: what does not is a tool.
+        return (head.authority ?? head.host).map { !HostPolicy.isLoopback(head.bytes[$0]) } ?? false
     }
 
     private func seen(_ head: RequestHead) -> PinRequest {

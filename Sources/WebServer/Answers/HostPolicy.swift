@@ -25,7 +25,7 @@ package struct HostPolicy: Sendable, Hashable {
     /// The names by which a server on the loopback interface is known.
     package static let loopback = ["localhost", "127.0.0.1", "[::1]"]
 
-    static func isLoopback(_ authority: ArraySlice<UInt8>) -> Bool {
+    package static func isLoopback(_ authority: ArraySlice<UInt8>) -> Bool {
         let authority = authority.map { FieldText.lowercased($0) }
         let name = host(authority) ?? authority
         return loopback.contains { name.elementsEqual($0.utf8) }

@@ -74,7 +74,7 @@ final class Kiosk {
     func visit() throws -> String {
         if let open { try open.leave() }
         open = nil
-        var fields = Served.navigation
+        var fields = ["Accept": "text/html"]
         if !cookie.isEmpty { fields["Cookie"] = cookie }
         let answer = try served.get("/", fields)
         for line in answer.head.split(separator: "\r\n") {
