@@ -4,6 +4,11 @@ import Synchronization
 // The bridge over this server's connections.
 extension AppHandler {
     func answerBridge(_ head: RequestHead, _ exchange: Exchange) -> Answer {
+        if head.value(of: "castree-refused") != nil, isOwn(head) {
+            // By a proxy that leaves each address a part of the sessions: that is not the version's fault either.
+            isRefused.store(true, ordering: .relaxed)
+            return .plain(503, "A proxy refuses this page a session; try again later.", head.method)
+        }
         if WebSocketHandshake.isAsked(for: head) {
             return openSocket(head, exchange, isOwn(head))
         }

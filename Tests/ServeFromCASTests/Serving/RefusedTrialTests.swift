@@ -11,6 +11,8 @@ struct RefusedTrialTests {
         case script, data, frame, confirmation
         /// A session of the bridge, while as many pages as may be have one.
         case session
+        /// One that a proxy refuses, which says so.
+        case proxied
         /// One that both versions answer alike, and none at all.
         case same, none
 
@@ -21,7 +23,7 @@ struct RefusedTrialTests {
             switch self {
             case .none: nil
             case .same: 200
-            case .session: 503
+            case .session, .proxied: 503
             default: 409
             }
         }
@@ -44,6 +46,9 @@ struct RefusedTrialTests {
                 _ = try app.server.bridge.greet(nil, received: 0, wake: {}, now: SystemClock.now)
             }
             return try browser.post("/_castree/bridge", "5\nH 1 -", from: "/help/").status
+        case .proxied:
+            let fields = [("Origin", browser.origin), ("Castree-Refused", "1")]
+            return try browser.ask("POST", "/_castree/bridge", fields, body: "5\nH 1 -").status
         case .same: return try browser.load("/same.txt", from: "/help/").status
         case .none: return nil
         }
