@@ -107,6 +107,23 @@ import ProgramTestSupport
         try library.close()
     }
 
+    @Test func `a program that is gone is a failure of the store, and not of the origin`() throws {
+        let kiosk = try kiosk(fetchingBy: "exit 0")
+        try FileManager.default.removeItem(at: program)
+        try kiosk.hear(
+            "the store cannot be updated", "castree could not be run from", "alone/castree")
+        let reason = "castree could not be run from \u{2026}: No such file or directory"
+        let status = try place.device("status", "--json")
+        expect(status.status, equals: 1)
+        let problem = try require(status.document(.status).problems.first)
+        expect(problem.code.text, equals: "noFetchingProgram")
+        expect(problem.message.text.hasPrefix("the store cannot take updates"), "\(problem)")
+        expect(problem.message.text.hasSuffix(reason), "\(problem)")
+        let log = try place.device("log", "--last", "1").text
+        expect(log.contains("the store failed when \(Self.address) was asked: \(reason)"), "\(log)")
+        try expect(kiosk.served.end().status, equals: 0)
+    }
+
     @Test("updates go on when a running server's program is replaced, as by an upgrade")
     func replacedProgram() throws {
         try place.install(.castree, in: "alone")

@@ -106,6 +106,24 @@ import ProgramTestSupport
         try place.done("fsck", "--deep")
     }
 
+    @Test("is a problem for status while a server of the user before has it")
+    func formerOwner() throws {
+        let place = try prepared()
+        try place.give(to: Workplace.nobody)
+        let served = try Served(place, launcher: Workplace.words(as: Workplace.nobody))
+        try place.done("status")
+        try place.give(to: 5001)
+        let status = try place.castree("status", "--json")
+        expect(status.status, equals: 1)
+        let problem = try require(status.document(.status).problems.first)
+        expect(problem.code.text, equals: "notOwner")
+        for words in ["process \(served.processIdentifier)", "uid 65534", "uid 5001"] {
+            expect(problem.message.text.contains(words), "\(problem)")
+        }
+        _ = try served.end()
+        try place.done("status")
+    }
+
     // A container without CAP_SETUID and CAP_DAC_OVERRIDE.
     @Test("is refused to root who may not act for others, by a sentence that names both")
     func powerlessRoot() throws {

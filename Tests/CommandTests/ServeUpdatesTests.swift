@@ -153,12 +153,16 @@ import ProgramTestSupport
         try FileManager.default.moveItem(at: here, to: aside)
         let page = try kiosk.askingPage()
         let failed = try page.hear("update-failed")
-        expect("\(failed.detail["message"] ?? "")".contains("no store"))
+        expect("\(failed.detail["message"] ?? "")".contains("the store is no longer at device"))
+        let status = try place.castree("--store", "aside", "status", "--json")
+        expect(status.status, equals: 1)
+        try expect(status.document(.status).problems.map(\.code.text), equals: ["noStore"])
         expect(!FileManager.default.fileExists(atPath: here.path))
         try expect(kiosk.visit(), equals: "<h1>one</h1>")
         try FileManager.default.moveItem(at: aside, to: here)
         try expect(kiosk.askingPage().hear("up-to-date").name, equals: "up-to-date")
         try expect(place.deviceLifecycle().knownGood, equals: ["1"])
+        try expect(place.device("status").status, equals: 0)
     }
 
     @Test func `an origin that is away stops nothing, is told once, and is asked again`() throws {

@@ -35,8 +35,11 @@ package struct JournalFailure: Sendable, Hashable {
 
     private static let codesOfStores: Set<StoreError.Code> = [
         .outOfSpace, .readOnly, .notOwner, .noStore, .unsupportedFormat, .writesRefused, .index,
-        .locked, .outOfMemory, .badTrust, .badLifecycle,
+        .locked, .outOfMemory, .badTrust, .badLifecycle, StoreError.Code(noFetchingProgram),
     ]
+
+    /// The code of a command that lets another program fetch where that cannot be run: no origin was asked.
+    package static let noFetchingProgram = "noFetchingProgram"
 
     private static let lastingCodes: Set<String> = Set(
         [
@@ -49,5 +52,5 @@ package struct JournalFailure: Sendable, Hashable {
             .untrusted, .badOrigin, .credentials, .accessDenied, .noBucket,
         ].map(\.description)
             // Commands that let another program fetch: there is none, or it refuses its command line.
-            + ["noFetchingProgram", "usage"])
+            + [noFetchingProgram, "usage"])
 }

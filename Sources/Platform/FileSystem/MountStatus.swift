@@ -23,6 +23,8 @@ extension MountStatus {
         number = mount.number
     }
 
+    static let memory = "tmpfs"
+
     /// From linux/magic.h; for zfs, from its own headers.
     private static func kind(of magic: UInt64) -> String {
         switch magic {
@@ -32,6 +34,7 @@ extension MountStatus {
         case 0xF2F5_2010: "f2fs"
         case 0x2FC1_2FC1: "zfs"
         case 0x794C_7630: "overlay"
+        case 0x0102_1994: memory
         default: "0x" + String(magic, radix: 16)
         }
     }

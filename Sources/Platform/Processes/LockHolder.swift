@@ -19,6 +19,8 @@ package struct LockHolder: Sendable, Hashable {
     /// Whether it has ended, so that a program it started still has the lock.
     package var hasEnded = false
     package var isThis = false
+    /// The user as whom it runs, if known.
+    package var user: UInt32?
 
     /// As in messages: `process 4711 (add, stopped)`.
     package var description: String {
@@ -49,6 +51,10 @@ extension LockHolder {
         isThis = process == processIdentifier()
         let status = Self.text("/proc/\(process)/stat", limit: 4096)
         hasEnded = status.isEmpty
+        // Without it nothing is said of that user.
+        let directory = try? POSIXFileSystem().status(
+            POSIXFileSystem.workingDirectory, "/proc/\(process)")
+        user = directory?.owner
         // The name is in brackets and may hold any character, a bracket too.
         let state = status.split(separator: ")").last?.split(separator: " ").first
         isStopped = state == "T" || state == "t"

@@ -118,6 +118,12 @@ extension VersionStore {
             return begun
         }
         guard begun.kind == .started else { return begun }
+        if request.system == nil, try lifecycle().unconfirmed != nil {
+            store.options.notice(
+                "this system does not tell whether it was restarted (/proc/sys and /run are hidden, or no tmpfs): if "
+                    + "version \(begun.version) ends before its confirmation, that counts only the third time in a row"
+            )
+        }
         if let left = begun.left {
             note(left, for: begun.version)
         } else if let before = begun.switchedFrom {

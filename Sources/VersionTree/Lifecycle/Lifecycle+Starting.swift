@@ -53,6 +53,8 @@ extension Lifecycle {
                 return Begun(kind: .adopted, version: boot.version, token: boot.token)
             } else if boot.isUncounted {
                 self.boot = nil
+            } else if Self.isUnattributed(boot, request) {
+                left = try takeBack(boot, request, versions)
             } else {
                 left = try leave("it was started and never confirmed", request, versions)
             }
@@ -77,6 +79,11 @@ extension Lifecycle {
     static func isOfAnotherSystem(_ boot: Boot, _ request: StartRequest) -> Bool {
         guard let then = boot.system, let now = request.system else { return false }
         return then != now
+    }
+
+    /// Whether nothing tells if a counted start ended with the system.
+    static func isUnattributed(_ boot: Boot, _ request: StartRequest) -> Bool {
+        boot.content != nil && (boot.system == nil || request.system == nil)
     }
 
     /// Switches to the pending version, if it may be started.

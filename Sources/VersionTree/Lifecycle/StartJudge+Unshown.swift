@@ -73,7 +73,9 @@ extension Lifecycle {
         }
         var after = self
         let isOver = unconfirmed.map { $0.token == token } ?? false
-        if let boot = unconfirmed, isOver || !boot.isWatched { after.abandonStart() }
+        if let boot = unconfirmed, isOver || !boot.isWatched || Self.isUnattributed(boot, request) {
+            after.abandonStart()
+        }
         guard let left = try after.leave(reason, request, versions) else {
             if isOver { abandonStart() }
             return nil

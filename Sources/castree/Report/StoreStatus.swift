@@ -88,6 +88,11 @@ struct StoreStatus {
         }
         found { () throws(StoreError) in try store.store.checkSpace(for: 0) }
         judgeMount(events)
+        if let owner = found({ () throws(StoreError) in
+            try store.fileSystem.status(store.directories.root.raw).owner
+        }) {
+            judgeStrangers(owner)
+        }
         judge(now)
         // A damaged one is one of the findings.
         if let trust = try? store.trust() { judgeEnds(trust, now) }
@@ -115,6 +120,20 @@ struct StoreStatus {
             "readOnly",
             "the disk of the store is mounted read-only, so no version can start, be confirmed or "
                 + "be downloaded: find out why (dmesg), and mount it writable")
+    }
+
+    /// Reports servers from which the store was taken (chown -R): they cannot write in it, so their log cannot say so.
+    ///
+    /// Root acts for any owner.
+    private mutating func judgeStrangers(_ owner: UInt32) {
+        for use in uses {
+            guard let user = use.holder.user, user != owner, user != 0 else { continue }
+            note(
+                StoreError.Code.notOwner.description,
+                "\(use.holder.description) has the store as uid \(user), but it belongs to uid \(owner), so that process "
+                    + "can neither update it nor start versions: restart it as the owner, or give the store back (chown -R)"
+            )
+        }
     }
 
     @discardableResult

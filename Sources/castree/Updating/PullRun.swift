@@ -141,8 +141,10 @@ extension ChildProgram {
         do throws(SystemError) {
             return try ChildProgram(path, words, hasInput: hasInput)
         } catch {
+            // The path comes last, because the event log leaves it out.
             throw CommandError(
-                code: "noFetchingProgram", message: "\(path) could not be run: \(error.text)")
+                code: JournalFailure.noFetchingProgram,
+                message: "castree could not be run from \(path): \(error.text)")
         }
     }
 }
@@ -168,7 +170,7 @@ extension UpdateSettings {
         if Interruption.isRequested { throw .interrupted }
         if end.wasSilent {
             throw CommandError(
-                code: "noFetchingProgram",
+                code: JournalFailure.noFetchingProgram,
                 message:
                     "castree pull did not read its command line within 30 seconds")
         }

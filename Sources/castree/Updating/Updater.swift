@@ -208,7 +208,14 @@ final class Updater: Sendable {
     private func settle(_ end: PullEnd, isPlan: Bool) throws(StoreError) {
         switch end {
         case .stopped: break
-        case .failed(let message, let code, let isNoted):
+        case .failed(var message, let code, var isNoted):
+            if code == StoreError.Code.noStore.description {
+                // The child could not record it anywhere; this process still has the store open, wherever it is now.
+                message =
+                    "the store is no longer at \(store), where its server looks for it: move it back, or restart the "
+                    + "server with its new --store"
+                isNoted = false
+            }
             if !isNoted { note(message, code: code) }
             state.withLock { $0.hasFailed = true }
             let isOfStore = code.map { JournalFailure(code: $0).isOfStore } ?? false
