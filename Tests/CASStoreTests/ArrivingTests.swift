@@ -32,7 +32,7 @@ import StorageTestSupport
     }
 
     // No inodes, no descriptors, a disk that has become read-only: from one moment on, no file can be made.
-    @Test(.timeLimit(.minutes(1)), arguments: [ENOSPC, EMFILE, EROFS, EACCES, EDQUOT, EIO])
+    @Test(.timeLimit(.minutes(60)), arguments: [ENOSPC, EMFILE, EROFS, EACCES, EDQUOT, EIO])
     func `ends with an error where no more files can be made`(number: Int32) throws {
         let temporary = try TemporaryStore()
         try wait(for: [Self.large], in: temporary)

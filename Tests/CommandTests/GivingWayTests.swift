@@ -1,7 +1,7 @@
 import ProgramTestSupport
 
 /// A download that lasts: the kiosk looks at the pointer meanwhile, and what is fetched gives way.
-@Suite(.timeLimit(.minutes(5))) struct GivingWayTests {
+@Suite(.timeLimit(.minutes(60))) struct GivingWayTests {
     let place: Workplace
 
     init() throws { place = try .offeringFirst() }

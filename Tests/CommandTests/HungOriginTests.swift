@@ -3,7 +3,7 @@ import ProgramTestSupport
 /// An origin on a mount whose server is gone: whoever looks there waits, and takes no signal meanwhile.
 @Suite(
     .enabled(if: FileManager.default.fileExists(atPath: CallCounter.library.path)),
-    .timeLimit(.minutes(2)))
+    .timeLimit(.minutes(60)))
 struct HungOriginTests {
     private let place = Workplace(inMemory: true)
     private let origin: String

@@ -1,7 +1,7 @@
 import ProgramTestSupport
 
 /// What goes wrong around `castree serve --updates` in the years that a kiosk stands there.
-@Suite(.timeLimit(.minutes(5))) struct KioskTroubleTests {
+@Suite(.timeLimit(.minutes(60))) struct KioskTroubleTests {
     let place: Workplace
 
     init() throws { place = try .offeringFirst() }

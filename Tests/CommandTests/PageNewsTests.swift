@@ -1,7 +1,7 @@
 import ProgramTestSupport
 
 /// What `castree serve --updates` tells the pages of a kiosk: sentences for people, codes for programs.
-@Suite(.timeLimit(.minutes(5))) struct PageNewsTests {
+@Suite(.timeLimit(.minutes(60))) struct PageNewsTests {
     let place: Workplace
 
     init() throws { place = try .offeringFirst() }

@@ -1,7 +1,7 @@
 import ProgramTestSupport
 
 /// `castree serve --updates`: an app that keeps itself up to date, with real programs and an origin over http.
-@Suite(.timeLimit(.minutes(5))) struct ServeUpdatesTests {
+@Suite(.timeLimit(.minutes(60))) struct ServeUpdatesTests {
     let place: Workplace
 
     init() throws { place = try .offeringFirst() }

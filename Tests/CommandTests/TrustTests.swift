@@ -181,7 +181,7 @@ import ProgramTestSupport
 
     @Test(
         "lets a kiosk go on with what it shows while nobody signs what its origin offers",
-        .timeLimit(.minutes(5)))
+        .timeLimit(.minutes(60)))
     func kiosk() throws {
         try place.add("1", Release.first)
         try place.add("2", Release.second)

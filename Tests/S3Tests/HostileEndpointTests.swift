@@ -239,7 +239,7 @@ import StorageTestSupport
         return (end, count)
     }
 
-    @Test(.timeLimit(.minutes(1)), arguments: Drip.allCases)
+    @Test(.timeLimit(.minutes(60)), arguments: Drip.allCases)
     func `that drips its answer is given up at the least rate, wherever it drips`(
         _ drip: Drip
     ) throws {

@@ -146,7 +146,7 @@ final class Clock: Sendable {
         }
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(60)))
     func `who has lost one file hears so at once, while others still come`() throws {
         let (there, gone) = (try write("one"), try write("two"))
         store.set(gone.key, nil)
@@ -160,7 +160,7 @@ final class Clock: Sendable {
         expect(askedCount(there.key), equals: 1)
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(60)))
     func `what nobody knows to be there comes two at a time, what is known beside`() throws {
         let strays = try (0..<6).map { try write("stray \($0)") }
         let known = try write("known")

