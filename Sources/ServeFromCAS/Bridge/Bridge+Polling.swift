@@ -172,6 +172,8 @@ struct BridgeQuery: Sendable {
     /// Whether the browser keeps the leaving page in its back/forward cache.
     private(set) var isKept = false
     private(set) var hasWorker = false
+    /// Whether the page says that no worker can have shown it.
+    private(set) var isFromNetwork = false
     /// Whether the page is in a frame of another origin's page.
     private(set) var isEmbedded = false
     /// The later version that the page may also belong to.
@@ -191,6 +193,7 @@ struct BridgeQuery: Sendable {
             if text.hasPrefix("as=") { successor = PageWord(String(text.dropFirst(3))).version }
             if part.elementsEqual("kept=1".utf8) { isKept = true }
             if part.elementsEqual("worker=1".utf8) { hasWorker = true }
+            if part.elementsEqual("worker=0".utf8) { isFromNetwork = true }
             if part.elementsEqual("shell=1".utf8) { isEmbedded = true }
             if part.elementsEqual("again=1".utf8) { isAgain = true }
             if text.hasPrefix("page=") { paths.append(Self.path(part.dropFirst(5))) }

@@ -48,7 +48,8 @@ package enum BridgeScript {
           // An address may have 8 KiB.
           const isShort = path => path.length < 2048;
           const whose = said + (isShort(pathOf(window)) ? '&from=' + pathOf(window) : '')
-            + (place && outermost === window ? '&shell=1' : '');
+            + (place && outermost === window ? '&shell=1' : '')
+            + (worker && (worker.controller || workerStart) ? '' : '&worker=0');
           \#(turning)
           \#(framing)
           \#(sharing)

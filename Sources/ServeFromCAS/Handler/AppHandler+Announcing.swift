@@ -55,7 +55,8 @@ extension AppHandler {
         let isBack = pins.withLock {
             $0.hold(
                 session: session.description, connection: connection.raw, word: query.word,
-                address: query.address, isEmbedded: query.isEmbedded, now: SystemClock.now)
+                address: query.address, isEmbedded: query.isEmbedded,
+                isFromNetwork: query.isFromNetwork, now: SystemClock.now)
         }
         guard newcomers.withLock({ $0.contains(session) }) else {
             if isBack { _ = storeWork.add { self.tellOfLoss(to: session) } }

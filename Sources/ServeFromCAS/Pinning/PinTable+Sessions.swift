@@ -21,16 +21,19 @@ extension PinTable {
     ///   - address: the path that it was loaded from.
     ///   - isEmbedded: whether the page says that it is in a frame of another origin's page, which a server that was
     ///     restarted has not seen.
+    ///   - isFromNetwork: whether the page says that no worker can have shown it: then no other page was shown in place
+    ///     of the one that a navigation was answered with, and its version is what it says.
     /// - Returns: whether nothing held the session's version before, since its page was away for longer than the grace.
     @discardableResult
     mutating func hold(
         session: String, connection: UInt64, word: PageWord? = nil, address: [UInt8]? = nil,
-        isEmbedded: Bool = false, now: Duration
+        isEmbedded: Bool = false, isFromNetwork: Bool = false, now: Duration
     ) -> Bool {
         open(session: session)
         kept[session] = nil
         if let word { words[session] = word }
         if isEmbedded { embedded.insert(session) }
+        if isFromNetwork { fromNetwork.insert(session) }
         if let address { addresses[session] = addresses[session] ?? address }
         guard let holder = sessions[session] ?? begin(session, connection, now) else {
             return false
@@ -105,6 +108,7 @@ extension PinTable {
     mutating func leave(session: String, now: Duration) {
         words[session] = nil
         embedded.remove(session)
+        fromNetwork.remove(session)
         opened[session] = nil
         addresses[session] = nil
         kept[session] = nil
@@ -146,8 +150,11 @@ extension PinTable {
             return begin(session, kept, of: name, isAnswered: false)
         }
         guard let asking, isEarlier(asking, than: session) else { return nil }
+        let isOther =
+            fromNetwork.contains(session)
+            && words[session]?.version.map { $0 != asking.version } ?? false
         let free = browser.loads.filter {
-            $0.version == asking.version && isFree($0, session, now)
+            $0.version == asking.version && !isOther && isFree($0, session, now)
         }
         if let own = free.first(where: { $0.number == asking.number }) ?? free.last {
             return begin(session, own, of: name, isAnswered: own.isAnswered)

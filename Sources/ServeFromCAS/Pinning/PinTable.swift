@@ -171,6 +171,8 @@ struct PinTable: Sendable {
     var words: [String: PageWord] = [:]
     /// The sessions whose pages say that they are in a frame of another origin's page.
     var embedded: Set<String> = []
+    /// The sessions whose pages say that no worker can have shown them.
+    var fromNetwork: Set<String> = []
     var browsers: [String: Browser] = [:]
     var connections: [UInt64: (browser: String, load: UInt64)] = [:]
     /// The browsers of connections whose last request was in doubt.

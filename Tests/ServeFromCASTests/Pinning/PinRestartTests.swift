@@ -67,6 +67,25 @@ final class PinRestartTests {
         expect(server.get("/late.js", by: browser, from: "/"), equals: "doubt")
     }
 
+    @Test(arguments: [false, true])
+    func `take no older page for the newest one, unless a worker may have shown it`(
+        isFromNetwork: Bool
+    ) {
+        restart()
+        server.current = server.b
+        expect(server.go("/", in: &browser, connection: 2), equals: "B")
+        for (session, connection, version) in [("old", UInt64(8), server.a), ("new", 9, server.b)] {
+            _ = server.get("/_castree/bridge", by: browser, from: "/", connection: connection)
+            server.table.hold(
+                session: session, connection: connection, word: .version(version),
+                address: Array("/".utf8), isFromNetwork: isFromNetwork, now: server.now)
+            expect(server.table.version(session: session), equals: version)
+        }
+        let (old, new) = (server.a, server.b)
+        expect(server.table.answered(session: "old"), equals: isFromNetwork ? old : new)
+        expect(server.table.answered(session: "new"), equals: new)
+    }
+
     @Test func `are in doubt for the grace only, if none of them has the bridge`() throws {
         server.current = server.b
         _ = server.go("/", in: &browser)
