@@ -5,9 +5,18 @@ import WebServer
 
 // What must be done for a page before it is answered.
 extension AppHandler {
+    /// What a navigation gets once what it begins has begun.
+    enum PageBeginning: Sendable {
+        /// The answer to a request.
+        case page(RequestHead)
+        /// The way to another page, which begins it.
+        case elsewhere(Response)
+    }
+
     private enum Beginning {
         case none
         case start(RequestHead)
+        case elsewhere(Response)
         /// The current version, which nobody has started, has no page for the request.
         case unshown(String, reason: String)
     }
@@ -18,17 +27,18 @@ extension AppHandler {
     /// - Parameters:
     ///   - browser: its browser, if that has a service worker.
     ///   - end: by then the request has been answered, so nothing starts any more.
-    /// - Returns: the request to answer; `nil` if another process has locked the store for so long that nothing was
-    ///   started.
+    /// - Returns: `nil` if another process has locked the store for so long that nothing was started.
     func pageBegins(
-        _ head: RequestHead, withWorkerOf browser: String?, by end: SuspendingClock.Instant
-    ) -> RequestHead? {
+        _ head: RequestHead, _ request: PinRequest, withWorkerOf browser: String?,
+        by end: SuspendingClock.Instant
+    ) -> PageBeginning? {
         follow()
-        guard let startup else { return head }
+        guard let startup else { return .page(head) }
         guard SuspendingClock.now < end else { return nil }
         do throws(StoreError) {
-            switch try beginning(head, startup) {
-            case .none: return head
+            switch try beginning(head, request, startup) {
+            case .none: return .page(head)
+            case .elsewhere(let instead): return .elsewhere(instead)
             case .start(let start):
                 let lifecycle = shelf.lifecycle
                 let isUnvouched = mayBeOfStranger(head)
@@ -43,7 +53,7 @@ extension AppHandler {
                     if let watcher = try otherWatcher(), watcher.isStopped {
                         startTrouble.tell(watcher.watching)
                     }
-                    return head
+                    return .page(head)
                 }
                 startTrouble.end()
                 isContradicted.store(false, ordering: .relaxed)
@@ -63,20 +73,20 @@ extension AppHandler {
                 follow()
                 // Not before: until then the cookies of other pages name what is current.
                 self.isUnvouched.store(isUnvouched, ordering: .relaxed)
-                return start
+                return .page(start)
             case .unshown(let version, let reason):
                 let left = try startup.judge { (judge, ledger) throws(StoreError) in
                     try judge.leaveUnshown(version, reason, ledger)
                 }
-                guard let left else { return head }
+                guard let left else { return .page(head) }
                 tellRollback(left.from, left.reason)
                 follow()
-                return head
+                return .page(head)
             }
         } catch {
             // A store that cannot be written would report this for each page.
             startTrouble.tell("unable to start the pending version: \(error.message)")
-            return error.code == .locked ? nil : head
+            return error.code == .locked ? nil : .page(head)
         }
     }
 
@@ -150,7 +160,7 @@ extension AppHandler {
 
     /// - Throws: `.locked` if that cannot be determined before the request's time is over.
     private func beginning(
-        _ head: RequestHead, _ startup: StartWatch
+        _ head: RequestHead, _ request: PinRequest, _ startup: StartWatch
     ) throws(StoreError) -> Beginning {
         let lifecycle = shelf.lifecycle
         guard StartRule.mayStart(head),
@@ -170,7 +180,8 @@ extension AppHandler {
         if let start = StartRule.start(head, site), canSend(start, site),
             head.isWorkerScript ? bringsPages(start, site) : isOfApp(start, site)
         {
-            return .start(start)
+            // What does not follow it has no page, and starts nothing.
+            return insteadOfLostPage(head, request, site).map { .elsewhere($0) } ?? .start(start)
         }
         guard let reason = startPage.unfitness(of: site) else { return .none }
         guard candidate == lifecycle.current else {

@@ -13,7 +13,7 @@ extension AppHandler {
         var hasBegun = false
         /// Whether another process kept the store locked for too long.
         var isBusy = false
-        var head: RequestHead?
+        var begun: PageBeginning?
         /// The time by which another process must release the store, for all fetches together.
         var end: SuspendingClock.Instant?
     }
@@ -44,12 +44,15 @@ extension AppHandler {
                 var fetched = fetched
                 fetched.end = end
                 fetched.hasBegun = true
-                fetched.head = self.pageBegins(head, withWorkerOf: browser, by: end)
-                fetched.isBusy = fetched.head == nil
+                fetched.begun = self.pageBegins(head, seen, withWorkerOf: browser, by: end)
+                fetched.isBusy = fetched.begun == nil
                 return fetched
             } then: {
-                if $0.isBusy { return .response(Self.busy(head.method)) }
-                return self.respondPinned($0.head ?? head, exchange, cookies, $0)
+                switch $0.begun {
+                case nil: .response(Self.busy(head.method))
+                case .page(let head): self.respondPinned(head, exchange, cookies, $0)
+                case .elsewhere(let instead): .response(self.adding(cookies, to: instead))
+                }
             }
         }
         guard let current = shelf.current else {

@@ -21,12 +21,16 @@ struct LostPageTests {
         expect(answer.value("Location"), equals: "/")
     }
 
-    @Test func `leads to the next version's start page, which is confirmed`() throws {
+    @Test func `leads to the next version's start page, which starts it`() throws {
         let app = try kiosk()
         let browser = try app.browser()
         try expect(browser.navigate("/list.html").text.contains("list of one"))
         try app.store.versions.activateAtNextBoot("2")
-        try expectStartPage(browser.navigate("/list.html"))
+        for _ in 0..<2 {
+            try expectStartPage(browser.navigate("/list.html"))
+            let lifecycle = try app.store.versions.lifecycle()
+            expect(lifecycle.current == "1" && lifecycle.trials.isEmpty && lifecycle.boot == nil)
+        }
         try expect(browser.navigate().text.contains("two"))
         try expect(browser.confirm(), equals: 204)
         try expect(app.store.versions.lifecycle().knownGood.contains("2"))
