@@ -183,7 +183,10 @@ extension AppHandler {
             // What does not follow it has no page, and starts nothing.
             return insteadOfLostPage(head, request, site).map { .elsewhere($0) } ?? .start(start)
         }
-        guard let reason = startPage.unfitness(of: site) else { return .none }
+        guard let reason = startPage.unfitness(of: site) else {
+            tellWaiting(head, site)
+            return .none
+        }
         guard candidate == lifecycle.current else {
             // It waits for another page; the current version is shown.
             startTrouble.tell("version \(candidate) is not started: \(reason)")
@@ -191,6 +194,17 @@ extension AppHandler {
             return .none
         }
         return isShownBetter(head, site, lifecycle) ? .unshown(candidate, reason: reason) : .none
+    }
+
+    /// Reports that a version waits behind a page that only the current one has (`--fallback none`).
+    private func tellWaiting(_ head: RequestHead, _ site: Site) {
+        guard !head.isWorkerScript, StartRule.start(head, site) == nil,
+            let current = shelf.current?.site, current.version != site.version,
+            StartRule.start(head, current) != nil
+        else { return }
+        startTrouble.tell(
+            "version \(site.version) waits: it does not have the page that a browser has open, "
+                + head.text(head.path))
     }
 
     /// Whether a page is the start page, or loads the bridge; others (terms, a licence) could never confirm a

@@ -6,14 +6,19 @@ import WebTestSupport
 // docs/serving.md, "Which file a path gets": the index at another address than its own may miss its files.
 @Suite("A page that only the browser's version has")
 struct LostPageTests {
-    private func kiosk() throws -> TestApp {
+    private func kiosk(
+        _ change: (inout AppServerOptions) -> Void = { _ in }
+    ) throws -> TestApp {
         let store = try TemporaryStore(
             adding: "1",
             ["index.html": "<title>one</title>", "list.html": "<title>list of one</title>"])
         try store.add(
             "2", ["index.html": "<title>two</title>", "new/index.html": "<title>new</title>"])
         try store.makeKnownGood("1")
-        return try TestApp(watching: store)
+        return try TestApp(store) {
+            $0.confirmation = .seconds(2000)
+            change(&$0)
+        }
     }
 
     private func expectStartPage(_ answer: TestResponse) {
@@ -46,6 +51,22 @@ struct LostPageTests {
         _ = try app.store.versions.rollback()
         try expectStartPage(browser.navigate("/new/"))
         try expect(browser.navigate().text.contains("one"))
+    }
+
+    @Test func `is told of where nothing leads to the start page`() throws {
+        let app = try kiosk { $0.site.fallback = .none }
+        let browser = try app.browser()
+        try app.store.versions.activateAtNextBoot("2")
+        for _ in 0..<2 {
+            try expect(browser.navigate("/list.html?secret").text.contains("list of one"))
+            try expect(browser.navigate("/none.html").status, equals: 404)
+        }
+        expect(
+            app.notices.all,
+            equals: [
+                "version 2 waits: it does not have the page that a browser has open, /list.html"
+            ])
+        try expect(browser.navigate().text.contains("two"))
     }
 
     @Test func `is another matter than a route, which gets the index of both`() throws {
