@@ -28,6 +28,16 @@ _ = try versions.retire(plan)
 print("\(try versions.planCollection().byteCount) bytes can be freed")
 print("\(try versions.collect().byteCount) bytes freed")
 
+// A release is signed, its packs are made afterwards, and its writing is shown.
+var publishing = PublisherOptions()
+publishing.sealing = try PointerSealing(keyFiles: ["release.pem"])
+publishing.sealing.expiry = .after(30 * 86_400)
+publishing.packs.moment = .after
+publishing.progress = { print("\($0.step): \($0.bytes) of \($0.bytesTotal) bytes") }
+let offer = ReleaseOffer(channel: .stable, isMandatory: true)
+let offered = try Publisher("origin", options: publishing).publish("2.1", of: versions, as: offer)
+print("\(offered.objects.count) objects written")
+
 // A release that was a mistake is withdrawn; devices go to the one before.
 let publisher = Publisher("origin")
 let pointer = try publisher.withdraw(try VersionName("2.0"))

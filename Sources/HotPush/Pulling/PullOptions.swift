@@ -99,18 +99,21 @@ public enum PullDestination: String, Sendable, Hashable {
 public struct PullReport: Sendable, Hashable {
     /// The version's name in the store.
     public var version: String
-    package var files = 0
+    /// How many files it has.
+    public var files = 0
     /// What the download did; for content that was already here, only the bytes.
     public var figures = DownloadFigures()
-    package var reusedObjects = 0
-    package var requests = 0
+    /// How many of its objects were in the store already.
+    public var reusedObjects = 0
+    /// How many requests the origin answered.
+    public var requests = 0
     /// Whether the version was already complete.
     public var isUnchanged = false
     /// Whether the version is the one shipped with the app, to which the origin sends devices back.
     public var isEmbedded = false
     package var skipped: [String] = []
     /// Why packs were useless; their content came otherwise.
-    package var fallbacks: [String] = []
+    public var fallbacks: [String] = []
     /// Whether one of them is that the origin's pack is wrong, and not that there is no room or no answer.
     package var hasWrongPack = false
     /// Damaged base objects in the store; a check finds them too.

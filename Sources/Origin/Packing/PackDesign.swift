@@ -127,30 +127,34 @@ struct PackedContent: Sendable {
     }
 }
 
-package struct PackOptions: Sendable, Hashable {
+/// Which packs a release gets: files with many objects, which a device fetches instead of each object.
+public struct PackOptions: Sendable, Hashable {
     /// When a release gets its packs.
-    package enum Moment: Sendable, Hashable {
+    public enum Moment: Sendable, Hashable {
         /// Never: devices fetch object by object.
         case never
         /// Before it is offered.
         case before
+        /// After it is offered: the first devices fetch object by object.
         case after
     }
 
-    package var moment = Moment.before
+    /// When a release gets its packs.
+    public var moment = Moment.before
     /// From 1 (fast) to 19 (small).
-    package var level = 19
+    public var level = 19
     /// How many of the channel's latest contents get a pack that leads from them.
-    package var contentCount = 4
+    public var contentCount = 4
     /// Other versions of the store from which a pack leads, such as those shipped with an app.
-    package var baseVersions: [String] = []
+    public var baseVersions: [String] = []
     package var keptReleaseCount = 2
     /// Whether to fetch objects of those contents from the bucket if the store does not have them.
     package var fetchesBases = false
     /// Larger objects have no prefix and are never in memory as a whole; tests lower it.
     var prefixedByteCountMax = PackLimits.baseByteCountMax
 
-    package init() {}
+    /// Creates the default: small packs from the four latest contents, made before the release is offered.
+    public init() {}
 }
 
 /// Groups objects without bases into frames, so that what they have in common is sent once; large objects stay alone.

@@ -28,10 +28,10 @@ extension Publisher {
 /// What an origin keeps.
 public struct OriginRetention: Sendable, Hashable {
     /// How many releases of each channel are kept, besides older ones that devices can still reach.
-    package var releaseCount: Int
+    public var releaseCount: Int
     /// How long, in seconds, a manifest is kept after the last channel stopped naming it, for clients that have read
     /// an older pointer and are still downloading.
-    package var graceSeconds: Int64
+    public var graceSeconds: Int64
 
     /// Keeps ten releases and a day by default.
     public init(releaseCount: Int = 10, graceSeconds: Int64 = 86_400) {

@@ -1,4 +1,4 @@
-package import CASStore
+public import CASStore
 import HotPush
 import Storage
 import VersionTree
@@ -7,11 +7,14 @@ import VersionTree
 ///
 /// A pointer is made from the one before it, so its signature covers what others may have put there. So that one must
 /// be signed by those whom the publisher trusts, and be no older than what the publisher has signed.
-package struct PointerSealing: Sendable {
-    package enum Expiry: Sendable, Hashable {
+public struct PointerSealing: Sendable {
+    /// For how long devices obey what is signed.
+    public enum Expiry: Sendable, Hashable {
         /// As long as the pointer that it replaces.
         case kept
+        /// For as long as nothing newer is there.
         case never
+        /// For so many seconds from now.
         case after(Int64)
     }
 
@@ -19,15 +22,27 @@ package struct PointerSealing: Sendable {
     package var signers: [any PointerSigner] = []
     /// All of these must have signed a pointer to build upon; if empty, all signers.
     package var trusted: [VerificationKey] = []
-    package var expiry = Expiry.kept
+    /// For how long devices obey a pointer that is signed now.
+    public var expiry = Expiry.kept
     /// Whether a pointer may be replaced by one with fewer signatures, or none.
     package var allowsFewer = false
     /// Whether to build upon what is there, because somebody has looked at it.
-    package var adopts = false
+    public var adopts = false
     /// The id of an origin whose pointers are lost.
     package var origin: String?
 
-    package init() {}
+    /// Signs nothing.
+    public init() {}
+
+    /// Signs by private keys, each in a PEM file as `openssl genpkey -algorithm ed25519` writes it.
+    ///
+    /// What each has signed last is kept beside its file, so that nothing older is signed.
+    /// - Throws: `.permission` if others can read a file; `.badKey` for one without such a key, or for a key that is
+    ///   named twice; `.unsupported` for a key with a passphrase; `.notFound`.
+    public init(keyFiles: [String]) throws(StoreError) {
+        for file in keyFiles { signers.append(try KeyFileSigner(file: file)) }
+        try validate()
+    }
 
     var isSigning: Bool { !signers.isEmpty }
 

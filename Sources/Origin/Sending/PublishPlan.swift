@@ -6,13 +6,14 @@ import VersionTree
 
 /// How a version is offered: in which channel, and to whom.
 public struct ReleaseOffer: Sendable, Hashable {
-    package var channel: ChannelName
+    /// The channel at whose head it stands.
+    public var channel: ChannelName
     /// Which devices may have it; `nil` for all.
-    package var rollout: Rollout?
+    public var rollout: Rollout?
     /// What an app must satisfy to run it.
-    package var requirements: [Requirement]
+    public var requirements: [Requirement]
     /// Whether an app must install it before continuing.
-    package var isMandatory: Bool
+    public var isMandatory: Bool
 
     /// Creates an offer; by default to everybody in the channel `stable`.
     public init(
@@ -54,9 +55,12 @@ public struct PublishPlan: Sendable, Hashable {
     package var version: PublishedVersion
     /// The objects to be written, sorted by address.
     public var objects: [Reference]
-    package var reusedObjectCount: Int
-    package var reusedByteCount: Int64
-    package var writesManifest: Bool
+    /// How many objects of the version the origin has already.
+    public var reusedObjectCount: Int
+    /// Their size.
+    public var reusedByteCount: Int64
+    /// Whether to write the manifest, which the origin does not have.
+    public var writesManifest: Bool
     package var packing: PackReport?
     /// What other systems' clients need of it; `nil` if none is told of the channel.
     package var facts: PlannedFacts?
@@ -65,7 +69,7 @@ public struct PublishPlan: Sendable, Hashable {
     /// What it offers before; `nil` for a new channel.
     package var before: ChannelPointer?
     /// Whether to write the pointer; otherwise it already offers exactly this.
-    package var writesPointer: Bool
+    public var writesPointer: Bool
 
     /// The size of the objects to be written.
     public var byteCount: Int64 { objects.reduce(0) { $0 + $1.byteCount } }
@@ -161,28 +165,29 @@ public struct PublisherOptions: Sendable {
     /// Whether what a call acknowledges survives a power cut.
     public var isDurable = true
     /// How long a publisher waits for another one before it fails with `.busy`.
-    package var waitLimit: Duration = .seconds(600)
+    public var waitLimit: Duration = .seconds(600)
     /// Whether to read objects that the origin already has, and replace wrong ones; otherwise the right size suffices.
-    package var verifiesObjects = false
+    public var verifiesObjects = false
     /// The limits of the devices for which a version is offered; more is not published.
     package var limits = DeviceLimits()
     /// Whether to begin an origin in a directory that has other files.
     package var beginsAmongOthers = false
     /// Which packs are made, and how.
-    package var packs = PackOptions()
-    /// Who signs offers, and which pointers may be built upon.
-    package var sealing = PointerSealing()
+    public var packs = PackOptions()
+    /// Who signs offers, and which pointers may be built upon; by default nobody signs.
+    public var sealing = PointerSealing()
     /// Whether this is a withdrawal, which needs less of an origin than publishing to it.
     package var isWithdrawing = false
     /// Whether to begin a log in an origin with pointers but no log, which is a copied directory, or has lost its log.
     package var takesOver = false
     /// Tells other systems' clients what is offered; `nil` for nobody.
     package var telling: (any OfferTelling)?
-    package var notice: @Sendable (String) -> Void = { _ in }
+    /// Gets sentences for people about what went otherwise than expected, from several threads.
+    public var notice: @Sendable (String) -> Void = { _ in }
     /// Polled during long work; `true` stops it with `.interrupted`.
     public var isInterrupted: @Sendable () -> Bool = { false }
     /// Gets the progress of the writing, from several threads.
-    package var progress: @Sendable (PublishProgress) -> Void = { _ in }
+    public var progress: @Sendable (PublishProgress) -> Void = { _ in }
     /// Gets the number of keys listed so far.
     package var listed: @Sendable (Int) -> Void = { _ in }
 
@@ -200,18 +205,24 @@ public struct PublisherOptions: Sendable {
     }
 }
 
-package struct PublishProgress: Sendable, Hashable {
-    package enum Step: Sendable, Hashable {
+/// How far publishing a version is.
+public struct PublishProgress: Sendable, Hashable {
+    /// What a publisher is doing.
+    public enum Step: Sendable, Hashable {
         /// It reads what is there.
         case checking
         /// It makes packs.
         case packing
+        /// It compresses files for the clients of other systems.
         case deflating
+        /// It writes objects, packs and documents.
         case writing
     }
 
     /// Bytes written, or read to compress or check them.
-    package var bytes: Int64
-    package var bytesTotal: Int64
-    package var step = Step.writing
+    public var bytes: Int64
+    /// The bytes of the whole step.
+    public var bytesTotal: Int64
+    /// What they are written or read for.
+    public var step = Step.writing
 }
