@@ -22,6 +22,17 @@ import OriginTestSupport
         try expect(place.pointer().releases.count, equals: 2)
     }
 
+    @Test func `signs by key files, which nobody else can read`() throws {
+        let place = try SignedPlace()
+        let keys = try PointerSealing(keyFiles: [place.alice, place.bob])
+        try place.publish("1", keys)
+        try expect(place.pointer().signatures.count, equals: 2)
+        expectRefusal(.badKey) { try PointerSealing(keyFiles: [place.alice, place.alice]) }
+        expectRefusal(.notFound) { try PointerSealing(keyFiles: [place.alice + ".lost"]) }
+        try require(chmod(place.bob, 0o644) == 0)
+        expectRefusal(.permission) { try PointerSealing(keyFiles: [place.bob]) }
+    }
+
     @Test(
         "signs the pointer in the entry of the log, whatever the command, and its copy has the same bytes",
         arguments: places)
