@@ -54,6 +54,7 @@ import StrictJSON
         text(release(",\"requirements\":{\"minimumAppVersion\":\"3.1\"}")),
         text(release(",\"delivery\":\"\(address)\",\"deliveryBytes\":7")),
         text(release(",\"facts\":\"\(address)\"")),
+        text(release(), ",\"withdrawn\":[{\"content\":\"\(address)\",\"version\":\"41\"}]"),
     ])
     func `takes what the reader takes`(_ text: String) throws {
         _ = try ChannelPointer(parsing: Array(text.utf8), of: .stable)
@@ -61,6 +62,8 @@ import StrictJSON
     }
 
     @Test(arguments: [
+        text(release(), ",\"withdrawn\":[{\"version\":\"41\"}]"),
+        text(release(), ",\"withdrawn\":[{\"content\":\"1\",\"version\":\"41\"}]"),
         "[]", "{}", text("[]"), text("{\"createdAt\":1,\"sequence\":8}"),
         text(release(",\"mandatory\":1")), text(release(",\"rolloutPerMille\":5")),
         text(release(",\"rolloutPerMille\":1001,\"rolloutSalt\":\"\"")),
