@@ -39,10 +39,10 @@ extension Store {
                 // A writer that is here already, and has tried it, was faster than the lock.
                 if error.code == .notFound { return }
                 guard error.isLinkRefused else { throw error }
-                throw StoreError(
-                    .unsupported,
-                    "the file system of \(printable(path)) has no hard links, which the versions of a store consist of; choose a place on another one (df -T lists them)",
-                    cause: error.cause)
+                let told = error.advising(
+                    "the file system of \(printable(path)) has no hard links, which the versions of a store consist "
+                        + "of; choose a place on another one (df -T lists them)")
+                throw StoreError(.unsupported, told.message, cause: error.cause)
             }
         }
     }
