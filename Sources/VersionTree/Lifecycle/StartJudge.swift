@@ -168,7 +168,7 @@ package struct StartJudge: Sendable, Hashable {
         }
         // Starts after the first retry nothing, however this one ends.
         let isFirst = !hasStarted
-        hasStarted = true
+        defer { hasStarted = true }
         guard try ledger.takeLock() else { return nil }
         defer { if watched == nil { ledger.releaseLock() } }
         // Decide by what is on disk now: another process may have acted before we had the lock.

@@ -113,6 +113,27 @@ struct KeptPageTests {
         expect(told, equals: [#"{"version":"2","reload":true}"#])
     }
 
+    @Test(arguments: [false, true])
+    func `hides no start for good where only the server's first page starts one`(
+        isByScript: Bool
+    ) throws {
+        let (store, app) = try TestApp.kiosk()
+        app.server.handler.setSwitching(SwitchingRule(waitsForStart: true))
+        try store.versions.activateAtNextBoot("2")
+        let browser = try app.browser()
+        let script = [("Service-Worker", "script"), ("Referer", browser.origin + "/")]
+        // The worker's preload, which it does not show.
+        try expect(browser.navigate().text.contains("two"))
+        try expect(browser.confirm(saying: "1"), equals: 204)
+        try expect(store.reopened().lifecycle().current, equals: "1")
+        if isByScript {
+            try expect(browser.ask("GET", "/app.js", script).text, equals: "run('two')")
+        } else {
+            try expect(browser.navigate().text.contains("two"))
+        }
+        try expect(store.reopened().lifecycle().unconfirmed?.version, equals: "2")
+    }
+
     /// When a page is open that is gone before the time of a start ends.
     enum Visit: CaseIterable { case when, after, reloaded, beside }
 
