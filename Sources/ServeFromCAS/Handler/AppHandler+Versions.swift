@@ -106,7 +106,9 @@ extension AppHandler {
             Responder.isAsset(referrer[...]), !Responder.isAsset(request.path[...])
         {
             request.asksForPage = Responder(site: current.site).leadsToPage(head)
-            head.isPageOfWorker = pins.withLock { $0.isPageOfWorker(request) }
+            head.isPageOfWorker = pins.withLock {
+                $0.isPageOfWorker(request, current.site.version, SystemClock.now)
+            }
         }
         if head.isForWorkersModule || head.isForScript && request.hints == 0,
             let importer = pins.withLock({ $0.importer(of: head, request, now: SystemClock.now) })

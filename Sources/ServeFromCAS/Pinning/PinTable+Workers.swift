@@ -61,7 +61,7 @@ extension PinTable {
         let worker = browser.workers[index]
         let pages = browser.loads.filter { $0.parent == nil && isLive($0, now) }
         if request.asksForPage { browsers[cookie.browser]?.asksByAddress = true }
-        if request.asksForPage, browser.keepsPages, worker.version != current {
+        if isPageOfWorker(request, current, now), worker.version != current {
             return beginWorker(request, at: referrer, cookie.browser, current, now)
         }
         if worker.isUnsaid, isInstalling(worker, browser, now) {
@@ -188,10 +188,16 @@ extension PinTable {
     }
 
     /// Whether a worker that shows pages requests one by its address, which counts as its navigation.
-    func isPageOfWorker(_ request: PinRequest) -> Bool {
-        guard request.asksForPage, let browser = request.cookie.flatMap({ browsers[$0.browser] })
+    ///
+    /// A worker whose script came a moment ago, and of whose version there is no page yet, installs: its cache must not
+    /// have the page of a version that came meanwhile beside its own files.
+    func isPageOfWorker(_ request: PinRequest, _ current: VersionName, _ now: Duration) -> Bool {
+        guard request.asksForPage, let browser = request.cookie.flatMap({ browsers[$0.browser] }),
+            browser.keepsPages,
+            let worker = browser.workers.last(where: { $0.path == request.referrer })
         else { return false }
-        return browser.keepsPages && browser.workers.contains { $0.path == request.referrer }
+        return worker.version == current || now - worker.givenAt > limits.loadingMax
+            || browser.loads.contains { $0.version == worker.version && isLive($0, now) }
     }
 
     /// Whether a navigation that a worker forwards is a frame's: it has the mark of the page around it, and a tab's

@@ -224,4 +224,44 @@ struct PinWorkerTests {
         scene.server.table.leave(session: "page", now: scene.server.now)
         expect(scene.get(), equals: "B")
     }
+
+    @Test(
+        "is the installing worker's own version for a page too, though another is shown by now, until one of it has come",
+        arguments: [true, false])
+    func page(isShown: Bool) throws {
+        var scene = try Scene()
+        let (a, b) = (scene.server.a, scene.server.b)
+        scene.open(a, tab: 1)
+        scene.loadScript(a)
+        scene.server.connect("page", by: scene.browser, connection: 1)
+        scene.server.table.noteKeeping(session: "page", browser: nil)
+        scene.loadScript(b)
+        expect(scene.get("/app.js"), equals: "B")
+        // It was taken back, or the next one has come.
+        scene.server.current = a
+        func asks(_ scene: inout Scene) -> String {
+            var request = PinRequest(
+                load: .subresource, path: Array("/".utf8), referrer: Array("/sw.js".utf8),
+                cookie: scene.browser.cookie, connection: 91)
+            request.asksForPage = true
+            request.leadsToPage = true
+            let now = scene.server.now
+            let begins = scene.server.table.isPageOfWorker(request, a, now)
+            let name = scene.server.ask(request).name
+            expect(begins, equals: name == "A")
+            return name
+        }
+        for _ in 0..<3 {
+            expect(asks(&scene), equals: "B")
+            scene.server.wait(6)
+        }
+        if isShown {
+            scene.server.connect(
+                "shown", by: scene.browser, from: "/", connection: 92, word: .version(b))
+        } else {
+            scene.server.wait(30)
+        }
+        // It shows pages, and this is the next one.
+        expect(asks(&scene), equals: "A")
+    }
 }
