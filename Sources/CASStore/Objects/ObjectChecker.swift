@@ -50,6 +50,8 @@ package struct ObjectChecker: ~Copyable {
             // pread(2) of a regular file is short only at its end.
             return (Fingerprinter.fingerprint(first), Int64(count))
         }
+        // What a read that failed has left.
+        _ = fingerprinter.finish()
         fingerprinter.update(first)
         var offset = Int64(count)
         while true {
