@@ -174,7 +174,8 @@ final class MemoryShares: Sendable {
     private struct State {
         var free: Int
         var next = 0
-        var served = 0
+        /// In the order of arrival.
+        var waiting: [Int] = []
     }
 
     private let total: Int
@@ -192,20 +193,21 @@ final class MemoryShares: Sendable {
     ) throws(StoreError) -> R {
         let share = min(byteCount, total)
         let ticket = state.withLock { state in
-            defer { state.next += 1 }
+            state.next += 1
+            state.waiting.append(state.next)
             return state.next
         }
         while true {
             let isServed = state.withLock { state in
-                guard state.served == ticket, state.free >= share else { return false }
-                state.served += 1
+                guard state.waiting.first == ticket, state.free >= share else { return false }
+                state.waiting.removeFirst()
                 state.free -= share
                 return true
             }
             if isServed { break }
             // The others continue until they notice the interruption themselves.
             if isInterrupted() {
-                state.withLock { $0.served = max($0.served, ticket + 1) }
+                state.withLock { $0.waiting.removeAll { $0 == ticket } }
                 throw .packingInterrupted
             }
             pause(milliseconds: 2)
