@@ -179,11 +179,11 @@ final class MemoryShares: Sendable {
     }
 
     private let total: Int
-    private let state: Mutex<State>
+    private let state: Monitor<State>
 
     init(_ byteCount: Int) {
         total = byteCount
-        state = Mutex(State(free: byteCount))
+        state = Monitor(State(free: byteCount))
     }
 
     /// Calls `body` when this much memory is free; a request for more than the total waits until all is free.
@@ -192,37 +192,35 @@ final class MemoryShares: Sendable {
         _ byteCount: Int, unless isInterrupted: () -> Bool, _ body: () throws(StoreError) -> R
     ) throws(StoreError) -> R {
         let share = min(byteCount, total)
-        let ticket = state.withLock { state in
+        let ticket = state.change { state in
             state.next += 1
             state.waiting.append(state.next)
             return state.next
         }
-        while true {
-            let isServed = state.withLock { state in
-                guard state.waiting.first == ticket, state.free >= share else { return false }
-                state.waiting.removeFirst()
-                state.free -= share
-                return true
-            }
-            if isServed { break }
+        func take(_ state: inout State) {
+            state.waiting.removeFirst()
+            state.free -= share
+        }
+        while state.wait(
+            atMost: interruptionPause,
+            until: { $0.waiting.first == ticket && $0.free >= share }, take) == nil
+        {
             // The others continue until they notice the interruption themselves.
             if isInterrupted() {
-                state.withLock { $0.waiting.removeAll { $0 == ticket } }
+                state.change { $0.waiting.removeAll { $0 == ticket } }
                 throw .packingInterrupted
             }
-            pause(milliseconds: 2)
         }
-        defer { state.withLock { $0.free += share } }
+        defer { state.change { $0.free += share } }
         return try body()
     }
 }
 
+/// How soon a thread that waits for others notices an interruption.
+private let interruptionPause = Duration.milliseconds(10)
+
 /// Work that cannot be stopped, such as one call of libzstd, but need not be waited for.
 enum UnstoppableWork {
-    private final class Outcome<R: Sendable>: Sendable {
-        let result = Mutex<Result<R, StoreError>?>(nil)
-    }
-
     /// Runs the work on its own thread, and waits for it.
     /// - Throws: `.interrupted`, within a few milliseconds, while the abandoned work continues to its end; what
     ///   `body` throws.
@@ -230,7 +228,7 @@ enum UnstoppableWork {
         unless isInterrupted: () -> Bool,
         _ body: @escaping @Sendable () throws(StoreError) -> R
     ) throws(StoreError) -> R {
-        let outcome = Outcome<R>()
+        let outcome = Monitor<Result<R, StoreError>?>(nil)
         Parallel.detach {
             let result: Result<R, StoreError>
             do throws(StoreError) {
@@ -238,14 +236,12 @@ enum UnstoppableWork {
             } catch {
                 result = .failure(error)
             }
-            outcome.result.withLock { $0 = result }
+            outcome.change { $0 = result }
         }
-        var rest: Int32 = 1
         while true {
-            if let result = outcome.result.withLock({ $0 }) { return try result.get() }
+            let result = outcome.wait(atMost: interruptionPause, until: { $0 != nil }) { $0 }
+            if let result = result ?? nil { return try result.get() }
             if isInterrupted() { throw .packingInterrupted }
-            pause(milliseconds: rest)
-            rest = min(2 * rest, 10)
         }
     }
 }

@@ -7,15 +7,23 @@
 /// A value that threads change and wait for.
 ///
 /// `@unchecked Sendable`: the pointers lead to POSIX objects made for many threads, which guard the value.
-private final class Monitor<Value>: @unchecked Sendable {
+package final class Monitor<Value: Sendable>: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private var value: Value
 
-    init(_ value: Value) {
+    package init(_ value: Value) {
         self.value = value
         pthread_mutex_init(mutex, nil)
-        pthread_cond_init(condition, nil)
+        #if canImport(Glibc)
+            // Nobody sets the clock by which it waits.
+            var attributes = pthread_condattr_t()
+            pthread_condattr_init(&attributes)
+            pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+            pthread_cond_init(condition, &attributes)
+        #else
+            pthread_cond_init(condition, nil)
+        #endif
     }
 
     deinit {
@@ -25,20 +33,50 @@ private final class Monitor<Value>: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Changes the value and wakes one waiting thread, or all if the change returns `true`.
-    func change(_ change: (inout Value) -> Bool) {
+    /// Changes the value, and wakes the threads that wait for it.
+    package func change<R>(_ change: (inout Value) -> R) -> R {
         pthread_mutex_lock(mutex)
-        let isForAll = change(&value)
-        pthread_mutex_unlock(mutex)
-        if isForAll { pthread_cond_broadcast(condition) } else { pthread_cond_signal(condition) }
+        defer {
+            pthread_mutex_unlock(mutex)
+            pthread_cond_broadcast(condition)
+        }
+        return change(&value)
     }
 
     /// Waits until the value is as wanted, and changes it before any other thread does.
-    func wait(until isReady: (Value) -> Bool, _ change: (inout Value) -> Void) {
+    package func wait<R>(until isReady: (Value) -> Bool, _ change: (inout Value) -> R) -> R {
         pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
         while !isReady(value) { pthread_cond_wait(condition, mutex) }
-        change(&value)
-        pthread_mutex_unlock(mutex)
+        return change(&value)
+    }
+
+    /// Does the same within a time; `nil` if that has passed.
+    package func wait<R>(
+        atMost time: Duration, until isReady: (Value) -> Bool, _ change: (inout Value) -> R
+    ) -> R? {
+        let deadline = SystemClock.now + time
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        while !isReady(value) {
+            let rest = deadline - SystemClock.now
+            guard rest > .zero else { return nil }
+            #if canImport(Glibc)
+                var end = timespec(deadline)
+                pthread_cond_timedwait(condition, mutex, &end)
+            #else
+                var end = timespec(rest)
+                pthread_cond_timedwait_relative_np(condition, mutex, &end)
+            #endif
+        }
+        return change(&value)
+    }
+}
+
+extension timespec {
+    fileprivate init(_ time: Duration) {
+        let (seconds, attoseconds) = time.components
+        self.init(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
     }
 }
 
@@ -49,12 +87,7 @@ package final class ThreadBell: Sendable {
 
     package init() {}
 
-    package func ring() {
-        hasRung.change { hasRung in
-            hasRung = true
-            return false
-        }
-    }
+    package func ring() { hasRung.change { $0 = true } }
 
     /// Returns after the next ring, or at once if it rang since the last wait.
     package func wait() { hasRung.wait(until: { $0 }) { $0 = false } }
@@ -72,10 +105,6 @@ package final class ThreadGate: Sendable {
 
     /// Leaves, and sets a new limit.
     package func leave(limit: Int) {
-        state.change { state in
-            defer { state.limit = max(limit, 1) }
-            state.insideCount -= 1
-            return limit > state.limit
-        }
+        state.change { $0 = (max(limit, 1), $0.insideCount - 1) }
     }
 }
