@@ -77,17 +77,12 @@ package enum Parallel {
 
     /// Whether so many threads can be created at once, now.
     package static func canStart(_ count: Int) -> Bool {
-        let gate = Gate()
-        let running = gate.state.withLock { _ in
-            (0..<count).compactMap { _ in
-                thread(for: Job { gate.state.withLock { _ in } }).map { Running($0) }
-            }
+        let isOver = Monitor(false)
+        let running = (0..<count).compactMap { _ in
+            thread(for: Job { isOver.wait(until: { $0 }) { _ in } }).map { Running($0) }
         }
+        isOver.change { $0 = true }
         return running.count == count
-    }
-
-    private final class Gate: Sendable {
-        let state = Mutex(())
     }
 
     /// Calls `body` on a thread of its own to be waited for later; on this one if no thread can be created.

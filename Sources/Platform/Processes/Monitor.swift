@@ -80,19 +80,6 @@ extension timespec {
     }
 }
 
-/// Wakes one thread that waits for work.
-package final class ThreadBell: Sendable {
-    /// A ring before the wait is not lost.
-    private let hasRung = Monitor(false)
-
-    package init() {}
-
-    package func ring() { hasRung.change { $0 = true } }
-
-    /// Returns after the next ring, or at once if it rang since the last wait.
-    package func wait() { hasRung.wait(until: { $0 }) { $0 = false } }
-}
-
 /// Lets a limited number of threads pass at once; the others wait.
 package final class ThreadGate: Sendable {
     private let state: Monitor<(limit: Int, insideCount: Int)>
