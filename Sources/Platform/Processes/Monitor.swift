@@ -1,3 +1,5 @@
+import CSystem
+
 #if canImport(Glibc)
     import Glibc
 #elseif canImport(Darwin)
@@ -16,7 +18,7 @@ package final class Monitor<Value: Sendable>: @unchecked Sendable {
         self.value = value
         pthread_mutex_init(mutex, nil)
         #if canImport(Glibc)
-            // Nobody sets the clock by which it waits.
+            // The clock of `now`.
             var attributes = pthread_condattr_t()
             pthread_condattr_init(&attributes)
             pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
@@ -55,11 +57,11 @@ package final class Monitor<Value: Sendable>: @unchecked Sendable {
     package func wait<R>(
         atMost time: Duration, until isReady: (Value) -> Bool, _ change: (inout Value) -> R
     ) -> R? {
-        let deadline = SystemClock.now + time
+        let deadline = now + time
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
         while !isReady(value) {
-            let rest = deadline - SystemClock.now
+            let rest = deadline - now
             guard rest > .zero else { return nil }
             #if canImport(Glibc)
                 var end = timespec(deadline)
@@ -72,6 +74,9 @@ package final class Monitor<Value: Sendable>: @unchecked Sendable {
         return change(&value)
     }
 }
+
+/// By the clock of `castree_monotonic_ns`, which nobody sets.
+private var now: Duration { .nanoseconds(castree_monotonic_ns()) }
 
 extension timespec {
     fileprivate init(_ time: Duration) {
