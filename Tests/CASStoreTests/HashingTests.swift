@@ -59,6 +59,11 @@ import StorageTestSupport
         #expect(throws: StoreError.self) { _ = try checker.hash(failing.raw, FailingDisk()) }
         let sound = try system.open(here, small, .reading, mode: 0)
         try expect(checker.hash(sound.raw, system).address, equals: address(of: "small"))
+        let whole = try checker.fingerprint(failing.raw, system)
+        #expect(throws: StoreError.self) {
+            _ = try checker.fingerprint(failing.raw, FailingDisk())
+        }
+        try expect(checker.fingerprint(failing.raw, system) == whole)
     }
 
     @Test(arguments: vectors) func `hashes as FIPS 180-4 says`(vector: Vector) throws {

@@ -1,4 +1,4 @@
-public import CASStore
+import CASStore
 import VersionTree
 
 // What the transport delivers: heads, bytes, ends.
@@ -354,9 +354,4 @@ extension Download {
         finished.removeAll(keepingCapacity: true)
         try settled(batch)
     }
-}
-
-extension StoreError.Code {
-    /// An origin is unreachable or stops midway.
-    public static let network = Self("network")
 }

@@ -51,7 +51,7 @@ final class PackTransfer: TransferClient {
     private let url: String
     private let limits: Manifest.Limits
     private let isInterrupted: () -> Bool
-    var ticked: () -> Void = {}
+    private let ticked: () -> Void
     private let opened: (PackOpening) throws(StoreError) -> PackWish?
 
     private(set) var opening: PackOpening?
@@ -87,6 +87,7 @@ final class PackTransfer: TransferClient {
         _ pack: Delivery.Pack, at url: String, to version: PublishedVersion, from base: Manifest?,
         asksForWhole: Bool, into arrivals: Arrivals, limits: Manifest.Limits,
         budget: RetryBudget, isInterrupted: @escaping () -> Bool,
+        ticked: @escaping () -> Void = {},
         opened: @escaping (PackOpening) throws(StoreError) -> PackWish?
     ) {
         self.pack = pack
@@ -98,6 +99,7 @@ final class PackTransfer: TransferClient {
         self.limits = limits
         self.isInterrupted = isInterrupted
         self.budget = budget
+        self.ticked = ticked
         self.opened = opened
     }
 

@@ -74,6 +74,16 @@ import S3
         expect(fixture.server.requests.contains { $0.offset == 5 })
     }
 
+    @Test func `asks again when a refusal was cut before it said why`() throws {
+        let fixture = try Fixture()
+        let server = fixture.server
+        (server.cutAfter, server.cutsRefusal) = (9, true)
+        server.refuse = { [unowned server] _, _ in
+            server.cutAfter == nil ? nil : SignedServer.Refusal(status: 403, code: "AccessDenied")
+        }
+        try expect(fixture.pull().run(fixture.origin)?.version, equals: "2")
+    }
+
     /// What a refusal tells is made use of, once.
     private func mends(
         _ refusal: SignedServer.Refusal, keys: any KeySource = FixedKeys(keys),

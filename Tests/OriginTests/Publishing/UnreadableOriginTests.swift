@@ -14,7 +14,7 @@ import Synchronization
         ) throws(StoreError) -> Int {
             let inode = try base.status(file).inode
             if bad.withLock({ $0.contains(inode) }) {
-                throw StoreError(systemCall: "pread", errno: EIO, path: "a bad sector")
+                throw StoreError(systemCall: "pread", errno: EIO, path: "a bad sector; of two")
             }
             return try base.read(file, into: buffer, at: offset)
         }

@@ -77,20 +77,23 @@ struct LargeObjectTests {
         expect(server.damageSink.all.count, equals: 2)
     }
 
-    @Test("that is too large to verify in passing is verified elsewhere, once for all who wait")
-    func verifiedElsewhere() throws {
+    @Test(
+        "that is too large to verify in passing is verified elsewhere, once for all who wait",
+        arguments: [(128 << 10) + 1, 3 << 20])
+    func verifiedElsewhere(_ byteCount: Int) throws {
         let store = try TemporaryStore()
         let lease = try store.versions.store.makeLease()
-        let bytes = [UInt8](repeating: 7, count: 3 << 20)
+        let bytes = [UInt8](repeating: 7, count: byteCount)
         let id = try store.versions.store.put(bytes, protectedBy: lease)
         let cache = ContentCache(store.versions.store)
-        guard case .unverified(let verify) = try cache.content(of: id, size: 3 << 20) else {
+        let size = Int64(byteCount)
+        guard case .unverified(let verify) = try cache.content(of: id, size: size) else {
             throw Unexpected("it was verified in passing")
         }
         let calls = Sink<Int>()
         for number in 0..<10 { verify { calls.add(number) } }
         while calls.all.count < 10 { sched_yield() }
-        guard case .file = try cache.content(of: id, size: 3 << 20) else {
+        guard case .file = try cache.content(of: id, size: size) else {
             throw Unexpected("it is not known as verified")
         }
     }
