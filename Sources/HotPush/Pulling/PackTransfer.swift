@@ -235,18 +235,12 @@ final class PackTransfer: Transfers<PackTransfer.Span, PackTransfer.Attempt> {
     // MARK: Answers
 
     override func begin(_ attempt: Attempt, _ head: TransferHead) -> BodyDecision {
-        switch head.status {
-        case 206:
-            guard let value = head["content-range"], let range = ContentRange(value),
-                let bytes = range.bytes, bytes.lowerBound == attempt.start,
-                bytes.upperBound <= pack.byteCount, range.total ?? pack.byteCount == pack.byteCount
-            else { return give(up: "the server sent another part of it than was asked for") }
-            return .take
-        case 200:
-            let length = head["content-length"].flatMap(Int64.init) ?? pack.byteCount
-            guard length == pack.byteCount else {
-                return give(up: "the server has \(length) bytes of it instead of \(pack.byteCount)")
-            }
+        let part = StagedPart(
+            byteCount: attempt.start, wholeByteCount: pack.byteCount, isProvable: true)
+        let asked = StagedPart.Question.rest(offset: attempt.start, ifRange: nil)
+        switch Resumption.use(of: head, for: part, asked: asked) {
+        case .append: return .take
+        case .startOver:
             // The server sends the whole, so the kept part has saved nothing; accept only if little was here.
             figures.resumedBytes = 0
             guard attempt.start < pack.byteCount / 2 else {
@@ -254,9 +248,10 @@ final class PackTransfer: Transfers<PackTransfer.Span, PackTransfer.Attempt> {
             }
             attempt.skipped = attempt.start
             return .take
-        default:
-            if RetryPolicy.isWorthRetrying(status: head.status) { return .discard }
-            return give(up: "the server answered \(head.status)", .discard)
+        case .askForWhole(let reason), .refuse(let reason): return give(up: reason)
+        case .failure(let status) where RetryPolicy.isWorthRetrying(status: status):
+            return .discard
+        case .complete, .failure: return give(up: "the server answered \(head.status)", .discard)
         }
     }
 
