@@ -82,7 +82,7 @@ final class SignedServer: Transport {
         }
         var part = body
         var isCut = false
-        if status < 300, let cutAfter, cutAfter < body.count {
+        if let cutAfter, cutAfter < body.count {
             part = Array(body[..<cutAfter])
             self.cutAfter = nil
             isCut = true
