@@ -107,6 +107,8 @@ private final class SigningClient: TransferClient {
     func end(_ id: Int, _ outcome: TransferOutcome) {
         guard let one = signed.removeValue(forKey: id) else { return client.end(id, outcome) }
         guard let head = one.head, outcome != .cancelled else { return client.end(id, outcome) }
+        // What is missing may say how to mend it; the client asks again.
+        if case .failed = outcome { return client.end(id, outcome) }
         do throws(StoreError) {
             let answer = AnswerHead(status: head.status, fields: head.fields)
             switch try bucket.meaning(of: answer, one.body, to: one.get) {
