@@ -74,23 +74,14 @@ import S3
         expect(fixture.server.requests.contains { $0.offset == 5 })
     }
 
-    @Test func `asks again when a refusal was cut before it said why`() throws {
-        let fixture = try Fixture()
-        let server = fixture.server
-        (server.cutAfter, server.cutsRefusal) = (9, true)
-        server.refuse = { [unowned server] _, _ in
-            server.cutAfter == nil ? nil : SignedServer.Refusal(status: 403, code: "AccessDenied")
-        }
-        try expect(fixture.pull().run(fixture.origin)?.version, equals: "2")
-    }
-
     /// What a refusal tells is made use of, once.
     private func mends(
         _ refusal: SignedServer.Refusal, keys: any KeySource = FixedKeys(keys),
-        until isMended: @escaping (SignedServer, TransferRequest) -> Bool
+        cutAfter: Int? = nil, until isMended: @escaping (SignedServer, TransferRequest) -> Bool
     ) throws {
         let fixture = try Fixture()
         let server = fixture.server
+        server.cutAfter = cutAfter
         server.refuse = { [unowned server] request, _ in
             isMended(server, request) ? nil : refusal
         }
@@ -118,11 +109,14 @@ import S3
         }
     }
 
-    @Test func `renews keys that have ended`() throws {
+    @Test(
+        "renews keys that have ended, also if an answer that says so broke off",
+        arguments: [nil, 5])
+    func renews(cutAfter: Int?) throws {
         let next = AccessKeys(id: "AKIAI44QH8DHBEXAMPLE", secret: "another", sessionToken: "new")
         try mends(
             SignedServer.Refusal(status: 400, code: "ExpiredToken"),
-            keys: TestKeys([Self.keys, next])
+            keys: TestKeys([Self.keys, next]), cutAfter: cutAfter
         ) { server, request in
             server.field("x-amz-security-token", request) == "new"
         }
