@@ -140,15 +140,6 @@ package struct Withdrawal: Sendable, Hashable {
         sequence = sighting.sequence
     }
 
-    package init?(_ document: JSONValue) {
-        guard let version = document["version"]?.asString, let key = document["key"]?.asString,
-            let sequence = document["sequence"]?.asInt64
-        else { return nil }
-        self.version = version
-        self.key = key
-        self.sequence = sequence
-    }
-
     package func write(to writer: inout JSONWriter) {
         writer.member("version", version)
         writer.member("key", key)

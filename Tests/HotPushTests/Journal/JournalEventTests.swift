@@ -70,6 +70,11 @@ import VersionTree
         }
     }
 
+    @Test func `knows the failure of servers that let another program fetch`() {
+        let failure = JournalFailure(code: "noFetchingProgram")
+        expect(failure.isOfStore && failure.isLasting)
+    }
+
     @Test func `counts in words: one request, two requests`() {
         for number in [1, 2] {
             let bytes = Int64(number)
