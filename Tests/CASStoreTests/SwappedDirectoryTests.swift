@@ -1,7 +1,4 @@
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 @testable import CASStore
 

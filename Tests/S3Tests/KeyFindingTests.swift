@@ -1,5 +1,4 @@
 import BucketTestSupport
-import S3
 
 /// Where keys, endpoint and region come from.
 @Suite struct KeyFindingTests {

@@ -1,6 +1,4 @@
 import BucketTestSupport
-import S3
-import Synchronization
 
 /// Answers requests from a script, and remembers them; a request that is stopped fails.
 final class ScriptedCarrier: BucketCarrier {

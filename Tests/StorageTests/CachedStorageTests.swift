@@ -1,5 +1,4 @@
 import BucketTestSupport
-import Synchronization
 
 extension TemporaryDirectory {
     /// A cache of a storage, which keeps the directory as long as it lives.

@@ -1,7 +1,6 @@
 // Strings: RFC 8259 §7 for escapes, RFC 3629 §3 and §4 for UTF-8.
 
 import Expectations
-import StrictJSON
 
 @Suite struct StringTests {
     static let refusals = [

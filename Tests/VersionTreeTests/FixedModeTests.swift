@@ -1,5 +1,4 @@
 import StorageTestSupport
-import Synchronization
 
 // File systems on which chmod(2) says that it succeeded, and changes nothing (ntfs-3g, SMB, WSL's drives).
 

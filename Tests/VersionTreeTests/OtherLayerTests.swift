@@ -1,5 +1,4 @@
 import StorageTestSupport
-import Synchronization
 
 /// A file system whose directories of before cannot be renamed, as those of a lower layer of overlayfs; and
 /// one of whose entries cannot be removed.

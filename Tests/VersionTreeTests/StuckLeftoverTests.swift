@@ -1,5 +1,4 @@
 import StorageTestSupport
-import Synchronization
 
 /// Each thing that a dead writer may leave, and each kind of garbage, on a disk that does not let it go or be opened.
 @Suite("What cannot be removed or opened") struct StuckLeftoverTests {

@@ -1,5 +1,4 @@
 import StorageTestSupport
-import Synchronization
 
 // What the tests of trees share: exact files, exact looks at them, refusals by code.
 

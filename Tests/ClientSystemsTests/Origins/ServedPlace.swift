@@ -1,6 +1,5 @@
 import Archives
 import StorageTestSupport
-import StrictJSON
 
 @testable import ClientSystems
 @testable import HotPush

@@ -1,7 +1,6 @@
 import CASStore
 import Expectations
 import HotPush
-import StrictJSON
 import VersionTree
 
 @Suite("A manifest of Meteor's") struct MeteorManifestTests {

@@ -1,4 +1,3 @@
-import HotPush
 import OriginTestSupport
 
 /// What users of other systems that push releases complain about.

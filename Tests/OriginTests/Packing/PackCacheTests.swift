@@ -1,4 +1,3 @@
-import Origin
 import OriginTestSupport
 
 /// What a publisher keeps to be quicker the next time never keeps a release from being published.

@@ -1,7 +1,4 @@
-import HotPush
-import Origin
 import OriginTestSupport
-import Synchronization
 
 /// A full disk is when collecting is needed most.
 @Suite("Collecting an origin on a full disk") struct FullOriginTests {

@@ -1,6 +1,5 @@
 import HotPush
 import StorageTestSupport
-import VersionTree
 
 /// A version may lose its manifest and its tree while the store loses its index: docs/maintenance.md promises that one
 /// repair is enough.

@@ -1,5 +1,4 @@
 import StorageTestSupport
-import Synchronization
 
 /// Every verb, with calls to the disk failing.
 ///

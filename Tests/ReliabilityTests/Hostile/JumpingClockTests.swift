@@ -1,5 +1,4 @@
 import StorageTestSupport
-import Synchronization
 
 /// A disk whose clock is set forth and back: what changes after a jump has the time of the new clock.
 private struct JumpingDisk: FileSystemWrapper {

@@ -1,7 +1,4 @@
-import CASStore
-import Expectations
 import ServeFromCAS
-import Synchronization
 import WebTestSupport
 
 /// A page on one WebSocket, driven by hand.

@@ -1,8 +1,5 @@
-import CASStore
-import Foundation
 import SocketTestSupport
-import Synchronization
-import Testing
+import StorageTestSupport
 
 @testable import ServeFromCAS
 

@@ -1,5 +1,3 @@
-import StorageTestSupport
-import StrictJSON
 import WebTestSupport
 
 @testable import ServeFromCAS

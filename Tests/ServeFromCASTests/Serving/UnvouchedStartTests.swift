@@ -1,5 +1,4 @@
 import StorageTestSupport
-import VersionTree
 
 @testable import ServeFromCAS
 

@@ -1,6 +1,4 @@
 import Dispatch
-import Expectations
-import StorageTestSupport
 import WebTestSupport
 
 @testable import ServeFromCAS

@@ -1,7 +1,6 @@
 import ServeFromCAS
 @_exported import SocketTestSupport
 import StorageTestSupport
-import Synchronization
 
 /// A blocking TCP client that sends exactly the bytes it is told to.
 ///
