@@ -26,6 +26,11 @@ struct ServiceWorkerTests {
         return app
     }
 
+    private func visited() throws -> (TemporaryStore, TestApp, TestBrowser) {
+        let app = try app(store())
+        return (app.store, app, try app.visitor())
+    }
+
     private static let worker = [
         ("Service-Worker", "script"), ("Sec-Fetch-Mode", "same-origin"),
         ("Sec-Fetch-Dest", "serviceworker"), ("Sec-Fetch-Site", "same-origin"),
@@ -45,9 +50,7 @@ struct ServiceWorkerTests {
 
     @Test("and what it asks for come from what the next page gets, and open pages keep theirs")
     func script() throws {
-        let store = try store()
-        let app = try app(store)
-        let browser = try app.visitor()
+        let (store, app, browser) = try visited()
         try expect(script(browser), equals: "worker(1)")
         try store.versions.activate("2")
         try expect(app.browser().navigate().text.contains("2"))
@@ -63,9 +66,7 @@ struct ServiceWorkerTests {
     }
 
     @Test func `starts nothing while its browser's pages are what the server sends`() throws {
-        let store = try store()
-        let app = try app(store)
-        let browser = try app.visitor()
+        let (store, _, browser) = try visited()
         try store.versions.activateAtNextBoot("2")
         try expect(script(browser), equals: "worker(1)")
         try expect(store.reopened().lifecycle().pending, equals: "2")
@@ -74,9 +75,7 @@ struct ServiceWorkerTests {
     @Test(
         "that keeps pages starts what waits with its script, and a page that it shows confirms it")
     func starts() throws {
-        let store = try store()
-        let app = try app(store)
-        let browser = try app.visitor()
+        let (store, _, browser) = try visited()
         try store.versions.activateAtNextBoot("2")
         let old = try tellStale(browser)
         // One that has not changed brings no page.
@@ -123,9 +122,7 @@ struct ServiceWorkerTests {
         "that shows an older page for longer than a start may take counts nothing",
         arguments: Way.allCases)
     func waits(_ way: Way) throws {
-        let store = try store()
-        let app = try app(store)
-        let browser = try app.visitor()
+        let (store, app, browser) = try visited()
         if way == .browser { try expect(script(browser), equals: "worker(1)") }
         try store.versions.activateAtNextBoot("2")
         _ = try tellStale(browser)
@@ -236,9 +233,7 @@ struct ServiceWorkerTests {
 
     @Test("that sends navigations on by their addresses, and never changes, brings what waits")
     func unchangedByAddress() throws {
-        let store = try store()
-        let app = try app(store)
-        let browser = try app.visitor()
+        let (store, _, browser) = try visited()
         _ = try script(browser, "/same.js")
         let fields = fetchLoad + [("Referer", browser.origin + "/same.js")]
         try store.versions.activateAtNextBoot("2")
@@ -264,9 +259,7 @@ struct ServiceWorkerTests {
     @Test
     func `that keeps the page of each of several tabs starts what waits with its script`() throws {
         for tabs in 1...4 {
-            let store = try store()
-            let app = try app(store)
-            let browser = try app.visitor()
+            let (store, _, browser) = try visited()
             try store.versions.activateAtNextBoot("2")
             // Each page but the first came from the worker, and the last one alone is loaded again.
             for _ in 1..<tabs { _ = try browser.beginSession() }
@@ -277,9 +270,7 @@ struct ServiceWorkerTests {
 
     @Test("that keeps a page from which nothing is heard does not keep a version that never works")
     func neverHeard() throws {
-        let store = try store()
-        let app = try app(store)
-        let browser = try app.visitor()
+        let (store, app, browser) = try visited()
         try store.versions.activateAtNextBoot("2")
         let old = try tellStale(browser)
         try expect(script(browser), equals: "worker(2)")
@@ -298,9 +289,7 @@ struct ServiceWorkerTests {
 
     @Test("that keeps pages is told of once, and not by a page that is what the server sends")
     func stale() throws {
-        let store = try store()
-        let app = try app(store)
-        let browser = try app.visitor()
+        let (store, app, browser) = try visited()
         func count() -> Int { app.notices.all.count { $0.contains("a service worker shows") } }
         _ = try tellStale(browser)
         try expect(store.versions.lifecycle().current, equals: "1")
@@ -317,9 +306,7 @@ struct ServiceWorkerTests {
     }
 
     @Test func `that keeps pages is told of however many were told of half a day ago`() throws {
-        let store = try store()
-        let app = try app(store)
-        let browser = try app.visitor()
+        let (store, app, browser) = try visited()
         try store.versions.activate("2")
         try expect(app.browser().navigate().text.contains("2"))
         let before = SystemClock.now - .seconds(43_201)
