@@ -106,7 +106,6 @@ struct ScriptedBucket {
         bucket = try S3Storage(at: endpoint, keys: keys, carrier, options)
     }
 
-    /// The value of a field of each request.
     func fields(_ name: String) -> [String?] {
         carrier.requests.map { request in request.fields.first { $0.name == name }?.value }
     }

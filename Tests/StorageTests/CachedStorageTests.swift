@@ -51,7 +51,6 @@ final class Clock: Sendable {
             })
     }
 
-    /// Writes a text below its address.
     private func write(_ text: String, in folder: String = "a") throws -> NamedFile {
         let address = try body(text).address
         let key = "\(folder)/\(address)"

@@ -84,8 +84,7 @@ import StorageTestSupport
                 let tree = store.path + "/versions/2"
                 expect(chmod(tree + "/a/b", 0o755), equals: 0)
                 try FileManager.default.removeItem(atPath: tree + "/a/b/two")
-                let disk = FaultyFileSystem()
-                let versions = try store.opened(on: disk)
+                let (disk, versions) = try store.openedOnFaultyDisk()
                 disk.arm(.fail(number, at: position, of: [.rename], path: "/versions"))
                 // Whether it fails depends on which rename it is; what stands there does not.
                 let isRefused = (try? versions.repair { _ in true }) == nil
@@ -158,8 +157,7 @@ import StorageTestSupport
         try FileManager.default.moveItem(atPath: trees + "2", toPath: trees + "2 (old)")
         try FileManager.default.removeItem(atPath: store.path + "/manifests/2.json")
         try FileManager.default.removeItem(atPath: store.path + "/index.sqlite")
-        let disk = FaultyFileSystem()
-        let versions = try store.opened(on: disk)
+        let (disk, versions) = try store.openedOnFaultyDisk()
         disk.arm(.fail(EBUSY, at: 1, of: [.renameNew], path: "/versions"))
         expectRefusal(.index, saying: "versions/2 (old)") { try versions.collect() }
         try store.reopened().collect()

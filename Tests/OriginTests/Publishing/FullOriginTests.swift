@@ -27,10 +27,6 @@ import OriginTestSupport
         return disk
     }
 
-    private func stands(_ text: String) throws -> Bool {
-        FileManager.default.fileExists(atPath: try place.objectPath(text))
-    }
-
     private func release(_ version: String) throws {
         let content = try place.read()
         expect(content?.version, equals: version)
@@ -94,6 +90,9 @@ import OriginTestSupport
         let disk = stuffed(frees: { _ in false })
         let none = OriginRetention(releaseCount: 1, graceSeconds: 0)
         expectRefusal(.damagedOrigin) { try place.publisher(on: disk).collect(none) }
-        for number in 10..<14 { try expect(stands("content \(number)")) }
+        for number in 10..<14 {
+            let path = try place.objectPath("content \(number)")
+            expect(FileManager.default.fileExists(atPath: path))
+        }
     }
 }
