@@ -49,4 +49,12 @@ extension TemporaryStore {
         let disk = FaultyFileSystem()
         return (disk, try opened(on: disk))
     }
+
+    /// Expects that a check finds nothing.
+    package func expectClean(
+        deep: Bool = true, sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        let found = try reopened().check(CheckOptions(isDeep: deep)).findings
+        #expect(found == [], sourceLocation: sourceLocation)
+    }
 }

@@ -68,8 +68,7 @@ import Expectations
             }
             var text = ""
             text.unicodeScalars.append(contentsOf: scalars)
-            let value = try JSONValue.parse(Array("\"\(text)\"".utf8))
-            expect(value, equals: .string(text))
+            try expect(JSONValue.parse(Array("\"\(text)\"".utf8)), equals: .string(text))
         }
     }
 

@@ -116,12 +116,6 @@ extension TemporaryStore {
         return result
     }
 
-    /// Expects that a check finds nothing.
-    func expectClean(deep: Bool = true, sourceLocation: SourceLocation = #_sourceLocation) throws {
-        let found = try reopened().check(CheckOptions(isDeep: deep)).findings
-        #expect(found == [], sourceLocation: sourceLocation)
-    }
-
     /// Makes a directory mode 0755 so that a test can damage what is in it.
     func unlock(_ directory: String) { chmod(directory, 0o755) }
 }

@@ -64,8 +64,7 @@ struct ProxyFlowTests {
         let (head, rest) = split(client.readAll())
         expect(head.hasPrefix("HTTP/1.1 200"))
         let body = path == "/length" ? rest : unchunked(rest).body
-        let isSame = body == Self.megabyte
-        expect(isSame)
+        expect(body == Self.megabyte)
     }
 
     @Test func `wait for a client that does not read, without being kept in memory`() throws {
@@ -133,8 +132,7 @@ struct ProxyFlowTests {
                 client.send(get("/api/\(index)/\(round)"))
             }
             for (index, client) in clients.enumerated() {
-                let isSame = client.response()?.body == Array("/api/\(index)/\(round)".utf8)
-                expect(isSame)
+                expect(client.response()?.body == Array("/api/\(index)/\(round)".utf8))
             }
         }
         expect(upstream.connectionCount <= 100)

@@ -117,8 +117,7 @@ struct KeptPageTests {
         let (store, app) = try TestApp.kiosk()
         let browser = try app.visitor()
         func open(_ word: String) throws -> String {
-            let session = try browser.beginSession(saying: word)
-            return session
+            return try browser.beginSession(saying: word)
         }
         func close(_ session: String) throws {
             try browser.leave(session)

@@ -275,8 +275,7 @@ import WebTestSupport
         }) { path, head, _ in path == "/api" ? table.answer(head) : nil }
         // Each has a place, and so has the connection that is made for it.
         let held = try (0..<64).map { _ in
-            let client = try server.client(sending: get("/api"))
-            return client
+            return try server.client(sending: get("/api"))
         }
         while upstream.connectionCount < 64 {}
         let third = try server.client(sending: get("/api"))
