@@ -1,6 +1,4 @@
-import HotPush
 import OriginTestSupport
-import S3
 
 /// `pull s3://…`: docs/buckets.md, *Pulling with keys*.
 @Suite("A signed pull of a bucket") struct SignedPullTests {

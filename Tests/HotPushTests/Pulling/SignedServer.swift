@@ -1,6 +1,5 @@
 import BucketTestSupport
 import HotPush
-import S3
 
 /// An S3 service as a pull's requests meet it: the files of a bucket in memory, for those who sign rightly.
 ///

@@ -1,7 +1,4 @@
-import HotPush
-import Origin
 import OriginTestSupport
-import Synchronization
 
 @Suite("A publisher of packs on a full disk") struct PackFaultTests {
     let fixture: PackingFixture

@@ -1,7 +1,4 @@
-import HotPush
-import Origin
 import OriginTestSupport
-import Synchronization
 
 @Suite("A file of an origin that the disk does not give back") struct UnreadableOriginTests {
     /// A disk that cannot read some files; others in their place it can.

@@ -9,8 +9,7 @@ struct LargeObjectTests {
         let clients = try (0..<20).map { _ in try server.client() }
         for client in clients { client.send(get("/huge") + get("/small")) }
         // None has read anything: all are stuck, and another is served.
-        let other = try server.client()
-        other.send(get("/small"))
+        let other = try server.client(sending: get("/small"))
         expect(other.response()?.has(server.objects["/small"]), equals: true)
         for client in clients {
             expect(client.response()?.has(server.objects["/huge"]), equals: true)
@@ -24,8 +23,7 @@ struct LargeObjectTests {
             let client = try server.client()
             client.send(get("/huge"))
         }
-        let other = try server.client()
-        other.send(get("/huge"))
+        let other = try server.client(sending: get("/huge"))
         expect(other.response()?.has(server.objects["/huge"]), equals: true)
     }
 
@@ -70,8 +68,7 @@ struct LargeObjectTests {
         expect(client.status(get(path)), equals: 500)
         expect(server.damageSink.all.map(\.code), equals: [.damagedObject])
         // Told each time, and other content is served.
-        let other = try server.client()
-        other.send(get("/small") + get(path))
+        let other = try server.client(sending: get("/small") + get(path))
         expect(other.response()?.has(server.objects["/small"]), equals: true)
         expect(other.response()?.status, equals: 500)
         expect(server.damageSink.all.count, equals: 2)
@@ -107,8 +104,7 @@ struct LargeObjectTests {
         Damage.remove(server.file("/large"))
         let lease = try server.store.versions.store.makeLease()
         _ = try server.store.versions.store.put(sound, protectedBy: lease)
-        let other = try server.client()
-        other.send(get("/large"))
+        let other = try server.client(sending: get("/large"))
         expect(other.response()?.has(sound), equals: true)
     }
 
@@ -125,8 +121,7 @@ struct LargeObjectTests {
     @Test func `that gets shorter while it is sent is cut, never made up`() throws {
         let server = try TestServer()
         try expect(server.client().status(get("/huge")), equals: 200)
-        let client = try server.client()
-        client.send(get("/huge"))
+        let client = try server.client(sending: get("/huge"))
         // The client reads nothing, so most of the object is still in the file.
         try expect(server.client().status(get("/text")), equals: 200)
         try Damage.overwrite(server.file("/huge"), with: [UInt8](repeating: 1, count: 10))
