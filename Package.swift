@@ -166,7 +166,9 @@ let package = Package(
             name: "fsck", dependencies: ["StoreCommands", "Console"], path: "tools",
             sources: ["fsck.swift"], swiftSettings: settings, linkerSettings: standalone + tested),
 
-        .target(name: "Expectations", path: "Tests/Expectations", swiftSettings: settings),
+        .target(
+            name: "Expectations", dependencies: ["StrictJSON"], path: "Tests/Expectations",
+            swiftSettings: settings),
         .target(
             name: "StorageTestSupport",
             dependencies: ["Expectations", "VersionTree", "CASStore", "Platform", "CZlib"],
@@ -187,7 +189,8 @@ let package = Package(
             name: "SocketTestSupport", dependencies: ["Platform"],
             path: "Tests/SocketTestSupport", swiftSettings: settings),
         .target(
-            name: "WebTestSupport", dependencies: ["WebServer", "Platform"],
+            name: "WebTestSupport",
+            dependencies: ["StorageTestSupport", "SocketTestSupport", "WebServer", "Platform"],
             path: "Tests/WebTestSupport", swiftSettings: settings),
         .target(
             name: "ProgramTestSupport",

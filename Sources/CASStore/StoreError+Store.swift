@@ -7,8 +7,6 @@ extension StoreError.Code {
     public static let storeExists = Self("storeExists")
     /// The store was written by a newer castree, or its FORMAT file is invalid.
     public static let unsupportedFormat = Self("unsupportedFormat")
-    /// An object's bytes on disk do not match its address.
-    public static let damagedObject = Self("damagedObject")
     /// An object that a version needs does not exist.
     public static let missingObject = Self("missingObject")
     /// The store belongs to another user.

@@ -1,3 +1,4 @@
+internal import CASStore
 internal import HotPush
 
 /// Reads response heads line by line and keeps the final one.
@@ -78,17 +79,17 @@ struct HeadReader {
         var start = (bytes.firstIndex(of: 10) ?? bytes.count - 1) + 1
         while start < bytes.count {
             let end = bytes[start...].firstIndex(of: 10) ?? bytes.count
-            let line = Self.trimmed(bytes[start..<end])
+            let line = bytes[start..<end].trimmed(where: Self.isBlank)
             if bytes[start] == 32 || bytes[start] == 9 {
                 if let last = fields.indices.last, !line.isEmpty {
                     fields[last].value += " " + String(decoding: line, as: UTF8.self)
                 }
             } else if let colon = line.firstIndex(of: 58), colon > line.startIndex {
+                let value = line[(colon + 1)...].trimmed(where: Self.isBlank)
                 fields.append(
                     (
-                        name: Self.lowered(line[..<colon]),
-                        value: String(
-                            decoding: Self.trimmed(line[(colon + 1)...]), as: UTF8.self)
+                        name: String(decoding: line[..<colon].map(\.lowercased), as: UTF8.self),
+                        value: String(decoding: value, as: UTF8.self)
                     ))
             }
             start = end + 1
@@ -96,19 +97,5 @@ struct HeadReader {
         return fields
     }
 
-    private static func lowered(_ name: ArraySlice<UInt8>) -> String {
-        String(unsafeUninitializedCapacity: name.count) { target in
-            for (place, byte) in name.enumerated() {
-                target[place] = byte >= 65 && byte <= 90 ? byte | 32 : byte
-            }
-            return name.count
-        }
-    }
-
-    private static func trimmed(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-        var line = line
-        while let last = line.last, last == 32 || last == 9 || last == 13 { line.removeLast() }
-        while let first = line.first, first == 32 || first == 9 { line.removeFirst() }
-        return line
-    }
+    private static func isBlank(_ byte: UInt8) -> Bool { byte == 32 || byte == 9 || byte == 13 }
 }

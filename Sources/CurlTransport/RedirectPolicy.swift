@@ -1,3 +1,5 @@
+internal import CASStore
+internal import CCurl
 internal import HotPush
 
 /// Decides which redirects to follow (RFC 9110, section 15.4).
@@ -38,5 +40,60 @@ struct RedirectPolicy {
             throw refusal("the server redirects more than \(countMax) times")
         }
         return target
+    }
+}
+
+/// A URL, parsed by the library that will fetch it, so that both read it the same way.
+struct URLParts: Equatable {
+    /// In lower case.
+    var scheme: String
+    /// In lower case.
+    var host: String
+    /// As written, or the scheme's default.
+    var port: String
+    /// The whole URL, normalized.
+    var text: String
+    var hasUser: Bool
+
+    /// Parses `url`, which may be relative to `base` (RFC 3986, section 5); nil if it is invalid.
+    init?(_ url: String, relativeTo base: String? = nil) {
+        guard let handle = curl_url() else { return nil }
+        defer { curl_url_cleanup(handle) }
+        let flags = UInt32(CURLU_NON_SUPPORT_SCHEME)
+        if let base {
+            guard curl_url_set(handle, CURLUPART_URL, base, flags) == CURLUE_OK else { return nil }
+            // The base's fragment does not pass to the target.
+            curl_url_set(handle, CURLUPART_FRAGMENT, nil, 0)
+        }
+        // Servers send unencoded blanks in Location; browsers and curl encode them.
+        let setFlags = base == nil ? flags : flags | UInt32(CURLU_URLENCODE)
+        guard curl_url_set(handle, CURLUPART_URL, url, setFlags) == CURLUE_OK,
+            let scheme = Self.part(handle, CURLUPART_SCHEME),
+            let text = Self.part(handle, CURLUPART_URL)
+        else { return nil }
+        self.scheme = scheme.lowercased()
+        self.text = text
+        hasUser = Self.part(handle, CURLUPART_USER) != nil
+        host = (Self.part(handle, CURLUPART_HOST) ?? "").lowercased()
+        port = Self.part(handle, CURLUPART_PORT, UInt32(CURLU_DEFAULT_PORT)) ?? ""
+    }
+
+    private static func part(
+        _ handle: OpaquePointer, _ part: CURLUPart, _ flags: UInt32 = 0
+    ) -> String? {
+        var text: UnsafeMutablePointer<CChar>?
+        guard curl_url_get(handle, part, &text, flags) == CURLUE_OK, let text else { return nil }
+        defer { curl_free(text) }
+        return String(cString: text)
+    }
+
+    /// Whether both have the same origin: scheme, host and port (RFC 6454, section 5).
+    func hasOrigin(of other: URLParts) -> Bool {
+        scheme == other.scheme && host == other.host && port == other.port
+    }
+
+    /// A URL for messages: without user and password, values of a query, or control characters.
+    static func shown(_ url: String) -> String {
+        printable(withoutSecrets(url, mark: nil, ofAddressesOnly: false))
     }
 }

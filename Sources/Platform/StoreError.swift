@@ -71,6 +71,12 @@ extension StoreError.Code {
     public static let outOfMemory = Self("outOfMemory")
     /// The caller asked to stop (SIGINT, cancellation).
     public static let interrupted = Self("interrupted")
+    /// An object's bytes on disk do not match its address.
+    public static let damagedObject = Self("damagedObject")
+    /// An origin is unreachable or stops midway.
+    public static let network = Self("network")
+    /// A text does not name an origin: an unknown scheme, a URL without a host.
+    public static let badOrigin = Self("badOrigin")
     /// A key cannot be read, or may not be used.
     package static let badKey = Self("badKey")
     /// Too few trusted keys have signed what an origin says.

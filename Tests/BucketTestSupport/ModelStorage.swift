@@ -1,6 +1,6 @@
+@_exported public import S3
 @_exported public import Storage
 @_exported public import StorageTestSupport
-import Synchronization
 
 /// A bucket in memory whose every request may ask a schedule what happens to it.
 ///

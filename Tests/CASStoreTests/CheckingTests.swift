@@ -109,8 +109,7 @@ import StorageTestSupport
             try versions.activate("2")
             try versions.activateAtNextBoot("1")
         case .knownGood:
-            try versions.activate("1")
-            try versions.confirm("1", token: versions.boot().token)
+            try versions.makeKnownGood("1")
             try versions.activate("2")
         }
         try expect(temporary.reopened().check().findings, equals: [])

@@ -19,23 +19,13 @@ import StorageTestSupport
         try expect(versions.store.usage().objects, equals: 0)
     }
 
-    private struct LinklessDisk: FileSystemWrapper {
-        let base: any FileSystem = POSIXFileSystem()
-
-        func link(
-            _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
-            to target: Int32, _ targetPath: UnsafePointer<CChar>
-        ) throws(StoreError) {
-            throw StoreError(systemCall: "linkat", errno: EPERM, path: "there")
-        }
-    }
-
     @Test func `a disk without hard links is refused before anything is on it`() throws {
         let directory = TemporaryDirectory()
         expectRefusal(.unsupported, saying: "no hard links") {
             _ = try Store.create(
                 at: directory.appending("store"), options: StoreOptions(),
-                manifests: StoredManifests(), fileSystem: LinklessDisk())
+                manifests: StoredManifests(),
+                fileSystem: FaultyFileSystem { $0.verb == .link ? $0.error(EPERM) : nil })
         }
         expect(Damage.names(directory.path), equals: [])
     }

@@ -34,18 +34,6 @@ import StorageTestSupport
             digest: "28969cdfa74a12c82f3bad960b0b000aca2ac329deea5c2328ebc6f2ba9802c1"),
     ]
 
-    /// A disk on which what stands behind the first 256 KiB of a file cannot be read.
-    private struct FailingDisk: FileSystemWrapper {
-        let base: any FileSystem = POSIXFileSystem()
-
-        func read(
-            _ file: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: Int64
-        ) throws(StoreError) -> Int {
-            guard offset == 0 else { throw StoreError(.io, "this cannot be read") }
-            return try base.read(file, into: buffer, at: offset)
-        }
-    }
-
     @Test func `what was read of a file that fails is no part of the next one`() throws {
         let temporary = try TemporaryStore()
         let large = temporary.path + "-large"
@@ -56,9 +44,16 @@ import StorageTestSupport
         var checker = try ObjectChecker()
         let here = POSIXFileSystem.workingDirectory
         let failing = try system.open(here, large, .reading, mode: 0)
-        #expect(throws: StoreError.self) { _ = try checker.hash(failing.raw, FailingDisk()) }
+        // What stands behind its first 256 KiB cannot be read.
+        let disk = FaultyFileSystem()
+        disk.arm(.fail(EIO, at: 2, of: [.read]))
+        #expect(throws: StoreError.self) { _ = try checker.hash(failing.raw, disk) }
         let sound = try system.open(here, small, .reading, mode: 0)
         try expect(checker.hash(sound.raw, system).address, equals: address(of: "small"))
+        let whole = try checker.fingerprint(failing.raw, system)
+        disk.arm(.fail(EIO, at: 2, of: [.read]))
+        #expect(throws: StoreError.self) { _ = try checker.fingerprint(failing.raw, disk) }
+        try expect(checker.fingerprint(failing.raw, system) == whole)
     }
 
     @Test(arguments: vectors) func `hashes as FIPS 180-4 says`(vector: Vector) throws {

@@ -1,6 +1,5 @@
 import CSQLite
 import StorageTestSupport
-import Synchronization
 
 @testable import CASStore
 

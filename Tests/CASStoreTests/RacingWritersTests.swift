@@ -24,8 +24,7 @@ import StorageTestSupport
         let writer = try Boxed(second, Self.large)
         try writer.append(Array(Self.large.prefix(3)))
         try writer.restart()
-        let seen = try Damage.contents(temporary.objectPath(address))
-        expect(seen, equals: Self.large)
+        try expect(Damage.contents(temporary.objectPath(address)), equals: Self.large)
         try writer.append(Self.large)
         let last = code { _ = try writer.settle() }
         expect(last == nil)
@@ -54,8 +53,7 @@ import StorageTestSupport
         try late.restart()
         try late.append(Self.large)
         _ = try late.settle()
-        let found = try Damage.contents(temporary.objectPath(address))
-        expect(found, equals: Self.large)
+        try expect(Damage.contents(temporary.objectPath(address)), equals: Self.large)
         try partial.discard()
     }
 
@@ -81,8 +79,7 @@ import StorageTestSupport
             again.arm(.stop(after: 1, of: [.truncate, .write], path: "\(address)"))
             _ = try second.put(Self.content, protectedBy: lease)
         }
-        let seen = try Damage.contents(temporary.objectPath(address))
-        expect(seen, equals: Self.content)
+        try expect(Damage.contents(temporary.objectPath(address)), equals: Self.content)
         try expect(temporary.put(Self.text), equals: address)
         try expect(temporary.store.read(address, limit: 1000), equals: Self.content)
         try expect(temporary.versions.check().findings, equals: [])

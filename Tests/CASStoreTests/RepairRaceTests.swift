@@ -1,5 +1,4 @@
 import StorageTestSupport
-import Synchronization
 
 @testable import CASStore
 
@@ -91,8 +90,7 @@ import Synchronization
         _ = try repairing.check(repairing: true)
         disk.onEach(nil)
         expect(staged.isPublished)
-        let seen = try Damage.contents(path)
-        expect(seen, equals: bytes(Self.text))
+        try expect(Damage.contents(path), equals: bytes(Self.text))
         // It records what it has published.
         _ = try second.writing { (index) throws(StoreError) in
             try index.setPresent(staged.object)
@@ -194,8 +192,7 @@ import Synchronization
         _ = try temporary.reopened(on: disk).store.makeLease()
         disk.onEach(nil)
         expect(staged.isPublished)
-        let seen = try Damage.contents(path)
-        expect(seen, equals: bytes(Self.text))
+        try expect(Damage.contents(path), equals: bytes(Self.text))
         expect(!Damage.names(temporary.path + "/staging").contains { $0.hasPrefix(lease) })
     }
 

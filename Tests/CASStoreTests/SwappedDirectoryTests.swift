@@ -1,7 +1,4 @@
-import Expectations
-import Foundation
 import StorageTestSupport
-import VersionTree
 
 @testable import CASStore
 
@@ -20,23 +17,14 @@ import VersionTree
         chown(directory.appending("theirs"), Self.user, Self.user)
     }
 
-    /// Makes each directory, and lets the neighbour swap it at once.
-    private struct Swapping: FileSystemWrapper {
-        let base: any FileSystem = POSIXFileSystem()
-        let path: String
-        let target: String
-
-        func makeDirectory(
-            _ directory: Int32, _ name: UnsafePointer<CChar>, mode: UInt32
-        ) throws(StoreError) {
-            try base.makeDirectory(directory, name, mode: mode)
-            if path.hasSuffix("/" + String(cString: name)) { swap(path, for: target) }
-        }
-    }
-
     @Test(.disabled(if: reason != nil, "\(reason ?? "")"))
     func `becomes no store behind the link, if that is while it is made`() throws {
-        let disk = Swapping(path: path, target: closed)
+        let disk = FaultyFileSystem()
+        // Each directory is made, and the neighbour swaps it at once.
+        disk.onEach { [path, closed] moment, operation in
+            guard (moment, operation.verb) == (.after, .makeDirectory) else { return }
+            if path.hasSuffix("/" + operation.name) { swap(path, for: closed) }
+        }
         expect(
             code {
                 _ = try VersionStore.create(at: path, options: StoreOptions(), fileSystem: disk)

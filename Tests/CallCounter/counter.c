@@ -8,6 +8,7 @@
 //     CASTREE_UNREADABLE     the number of an inode (decimal): what is read from it ends with EIO, as of a bad sector
 //     CASTREE_HANGING        how paths begin that hang when they are opened: the thread says "hangs" on standard error,
 //                            and takes no signal from then on, as on a mount whose server is gone
+//     CASTREE_HUNG_SECONDS   as many seconds have passed for the program, whatever its wall clock says, once a thread hangs
 //     CASTREE_PROCESSORS     as many processors it finds: how the work is spread must not depend on the machine
 //     CASTREE_CLOCK_AHEAD    seconds by which the program's wall clock is ahead: files that were written a moment
 //                            ago are then old enough to be trusted by their time stamps, without waiting
@@ -43,6 +44,8 @@ static _Atomic uint64_t *counts = unread;
 static long ahead, processors;
 static unsigned long unreadable;
 static const char *hanging;
+static long hung_seconds;
+static _Atomic long passed;
 static const volatile int64_t *stepped;
 
 // The function that would have been called.
@@ -71,6 +74,8 @@ __attribute__((constructor)) static void attach(void) {
     const char *inode = getenv("CASTREE_UNREADABLE");
     if (inode) unreadable = strtoul(inode, NULL, 10);
     hanging = getenv("CASTREE_HANGING");
+    const char *hung = getenv("CASTREE_HUNG_SECONDS");
+    if (hung) hung_seconds = atol(hung);
     const char *number = getenv("CASTREE_PROCESSORS");
     if (number) processors = atol(number);
     const char *path = getenv("CASTREE_COUNTS");
@@ -111,6 +116,7 @@ static void hang(const char *path) {
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, NULL);
+    passed = hung_seconds;
     syscall(SYS_write, 2, "hangs\n", 6);
     for (;;) pause();
 }
@@ -301,6 +307,7 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
     int status = next(clock, now);
     if (status == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
         now->tv_sec += ahead + (stepped ? *stepped : 0);
+    if (status == 0 && clock == CLOCK_MONOTONIC) now->tv_sec += passed;
     return status;
 }
 #endif

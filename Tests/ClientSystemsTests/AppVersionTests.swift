@@ -1,6 +1,5 @@
 import Expectations
 import HotPush
-import StrictJSON
 
 @testable import ClientSystems
 

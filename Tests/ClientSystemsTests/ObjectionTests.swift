@@ -1,8 +1,5 @@
-import CASStore
-import Expectations
 import HotPush
-import StrictJSON
-import VersionTree
+import StorageTestSupport
 
 @testable import ClientSystems
 

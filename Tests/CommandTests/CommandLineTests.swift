@@ -151,8 +151,7 @@ import ProgramTestSupport
             let text = shown.text
             expect(!text.isEmpty)
             // A slow disk shows progress, which erases its line: that is no colour.
-            let hasColour = text.contains(/\u{1B}\[[0-9;]*m/)
-            expect(hasColour, equals: isColoured, "\(command): \(text)")
+            expect(text.contains(/\u{1B}\[[0-9;]*m/), equals: isColoured, "\(command): \(text)")
         }
     }
 

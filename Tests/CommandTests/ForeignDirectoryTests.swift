@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 // docs/buckets.md: what is not castree's is never touched. A file system keeps snapshots, or what fsck(8) finds, in

@@ -13,12 +13,8 @@ import ProgramTestSupport
             ["--every", "1s", "--pull-option", "--limit-rate=20K"])
         try place.add("slow", ["index.html": "slow", "large": PullTests.large])
         try place.publish("slow")
-        while try !isFetched() {}
+        while try !place.device("status", "--json").text.contains("\"use\":\"fetches\"") {}
         return kiosk
-    }
-
-    private func isFetched() throws -> Bool {
-        try place.device("status", "--json").text.contains("\"use\":\"fetches\"")
     }
 
     @Test func `to a newer release, which is not kept waiting`() throws {

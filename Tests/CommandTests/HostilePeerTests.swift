@@ -93,13 +93,6 @@ import ProgramTestSupport
         expect(after - before <= 10 * large.manifestBytes, "\(before), then \(after)")
     }
 
-    private func serve(_ sequence: Int, releases: String = "[]") throws {
-        let pointer =
-            #"{"castreeChannel":1,"channel":"stable","createdAt":1,"#
-            + #""releases":\#(releases),"sequence":\#(sequence)}"#
-        try Data(pointer.utf8).write(to: place.url("site/channels/stable.json"))
-    }
-
     @Test func `pull ends with 21 for an older copy, and --force takes it for good`() throws {
         try place.add("1", Release.first)
         try place.done("publish", "1", "site", "--no-sync")
@@ -123,7 +116,10 @@ import ProgramTestSupport
     func largestSequence() throws {
         try place.add("1", Release.first)
         try place.done("publish", "1", "site", "--no-sync")
-        try serve(9_007_199_254_740_991)
+        let pointer =
+            #"{"castreeChannel":1,"channel":"stable","createdAt":1,"#
+            + #""releases":[],"sequence":9007199254740991}"#
+        try Data(pointer.utf8).write(to: place.url("site/channels/stable.json"))
         try expect(pull("site").status, equals: 0)
         try place.done("publish", "1", "site", "--no-sync")
         let answer = try pull("site")

@@ -26,6 +26,16 @@ struct HungOriginTests {
         try served.end().ended()
     }
 
+    @Test func `is said once nothing has come of it for a quarter of an hour`() throws {
+        let passing = hanging.merging(["CASTREE_HUNG_SECONDS": "1000"]) { $1 }
+        let kiosk = try Kiosk(
+            place, origin, ["--every", "1s"], store: ".castree", environment: passing)
+        try kiosk.hear("unable to update: the pull has made no progress for 15 minutes")
+        try expect(place.castree("log").text.contains("made no progress for 15 minutes"))
+        try expect(kiosk.visit(), equals: "page")
+        try kiosk.served.end().ended()
+    }
+
     @Test(arguments: [["pull"], ["pull", "--dry-run"], ["channels"], ["fsck", "--from"]])
     func `keeps no command from obeying the second signal`(_ words: [String]) throws {
         let errors = Pipe()

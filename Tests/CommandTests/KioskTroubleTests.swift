@@ -62,121 +62,29 @@ import ProgramTestSupport
         try expect(kiosk.served.get().status, equals: 503)
     }
 
-    // MARK: The process that fetches
-
-    private static let address = "http://127.0.0.1:9"
-
-    private var program: URL { place.directory.appending(path: "alone/castree") }
-
-    /// Lets a shell script fetch from now on, as an upgrade replaces a program.
-    private func fetch(by script: String) throws {
-        try FileManager.default.removeItem(at: program)
-        try place.write(["castree": "#!/bin/sh\n\(script)\n"], to: "alone")
-    }
-
-    /// A kiosk for which a shell script fetches, once it has begun.
-    private func kiosk(fetchingBy script: String) throws -> Kiosk {
+    @Test("updates go on when a running server's program is deleted, as by an upgrade")
+    func deletedProgram() throws {
         try place.install(.castree, in: "alone")
-        let kiosk = try Kiosk(
-            place, Self.address, ["--every", "1s", "--pull-option", "--retries=0"], program: program
-        )
-        try fetch(by: script)
-        return kiosk
-    }
-
-    /// A library that takes as long to load as somebody has it open to write.
-    private func slowLibrary() throws -> (environment: [String: String], path: String) {
-        let directory = place.directory.appending(path: "slow")
-        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        let path = directory.appending(path: "libcurl.so.4").path
-        expect(mkfifo(path, 0o600), equals: 0)
-        return (["LD_LIBRARY_PATH": directory.path], path)
-    }
-
-    @Test func `a server that is told to end while its options are tried ends at once`() throws {
-        let slow = try slowLibrary()
-        let server = try Running(
-            .castree, ["serve", "--store", "device", "--updates", Self.address],
-            in: place.directory, environment: slow.environment)
-        // Opened by now by the one that tries them.
-        let library = try require(FileHandle(forWritingAtPath: slow.path))
-        server.signal(SIGTERM)
-        // 1 would say that it had said nothing for too long.
-        try expect(server.finished().status, equals: 130)
-        expect(!place.exists("device"))
-        try library.close()
-    }
-
-    @Test func `a program that is gone is a failure of the store, and not of the origin`() throws {
-        let kiosk = try kiosk(fetchingBy: "exit 0")
+        let program = place.url("alone/castree")
+        let origin = try place.origin()
+        let kiosk = try Kiosk(place, origin.url, ["--every", "1s"], program: program)
+        try kiosk.hear("version 1 is here")
         try FileManager.default.removeItem(at: program)
+        try place.publish("2")
+        try kiosk.hear("version 2 is here")
+        try expect(kiosk.served.end().status, equals: 0)
+    }
+
+    @Test func `an option that a pull refuses only later is noted, and said`() throws {
+        try place.write(["ca.pem": ""], to: ".")
+        let kiosk = try Kiosk(
+            place, "http://127.0.0.1:9",
+            ["--every", "1s", "--pull-option", "--retries=0", "--pull-option", "--cacert=ca.pem"])
+        try place.remove("ca.pem")
         try kiosk.hear(
-            "the store cannot be updated", "castree could not be run from", "alone/castree")
-        let reason = "castree could not be run from \u{2026}: No such file or directory"
-        let status = try place.device("status", "--json")
-        expect(status.status, equals: 1)
-        let problem = try require(status.document(.status).problems.first)
-        expect(problem.code.text, equals: "noFetchingProgram")
-        expect(problem.message.text.hasPrefix("the store cannot take updates"), "\(problem)")
-        expect(problem.message.text.hasSuffix(reason), "\(problem)")
-        let log = try place.device("log", "--last", "1").text
-        expect(log.contains("the store failed when \(Self.address) was asked: \(reason)"), "\(log)")
-        try expect(kiosk.served.end().status, equals: 0)
-    }
-
-    @Test("updates go on when a running server's program is replaced, as by an upgrade")
-    func replacedProgram() throws {
-        try place.install(.castree, in: "alone")
-        // Found in PATH: its own name does not say where it is.
-        try place.write(
-            ["by-name": "#!/bin/sh\nPATH=\"$PWD/alone:$PATH\" exec castree \"$@\"\n"], to: ".")
-        let kiosk = try Kiosk(
-            place, Self.address, ["--every", "1s", "--pull-option", "--retries=0"],
-            program: place.directory.appending(path: "by-name"))
-        try kiosk.hear("unable to update")
-        try fetch(
-            by: "echo '{\"warning\":{\"message\":\"the new one asks\"}}'; "
-                + "echo '{\"version\":null,\"reasons\":[]}'")
-        try kiosk.hear("the new one asks")
-        try expect(kiosk.served.end().status, equals: 0)
-    }
-
-    @Test func `updates go on although something still holds the output of a child`() throws {
-        let kiosk = try kiosk(
-            fetchingBy: """
-                echo '{"warning":{"message":"asked"}}'
-                [ -e left ] || { sleep 300 & echo $! > left; }
-                echo '{"version":null,"reasons":[]}'
-                """)
-        for _ in 0..<2 { try kiosk.hear("asked") }
-        // It is still there.
-        let left = try Int32(place.contents("left").trimmingCharacters(in: .newlines))
-        expect(kill(try require(left), SIGKILL), equals: 0)
-        try expect(kiosk.served.end().status, equals: 0)
-    }
-
-    @Test func `that the process that fetches is stopped is said, and it may go on`() throws {
-        let kiosk = try kiosk(
-            fetchingBy: """
-                [ -e went ] || { touch went; kill -STOP $$; }
-                echo '{"warning":{"message":"it goes on"}}'
-                echo '{"version":null,"reasons":[]}'
-                """)
-        let line = try kiosk.hear("castree pull (process ", "is stopped")
-        let process = try require(
-            line.firstRange(of: "kill -CONT ").flatMap { range in
-                Int32(line[range.upperBound...].prefix { $0.isNumber })
-            })
-        try expect(place.device("status").text.contains("is stopped"))
-        kill(process, SIGCONT)
-        try kiosk.hear("it goes on")
-        try expect(kiosk.served.end().status, equals: 0)
-    }
-
-    @Test func `what keeps the process that fetches from running is noted, and said`() throws {
-        let kiosk = try kiosk(fetchingBy: "echo 'libc.so.6: not found'; exit 127")
-        try kiosk.hear("libc.so.6: not found")
-        try expect(place.device("log").text.contains("libc.so.6: not found"))
+            "unable to update: --cacert takes a file that can be read, not 'ca.pem'")
+        let status = try place.device("status", "--json").document(.status)
+        expect(status.problems.map(\.code.text), equals: ["usage"])
         try expect(kiosk.served.end().status, equals: 0)
     }
 

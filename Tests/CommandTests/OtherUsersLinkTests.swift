@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 // docs/maintenance.md, "Root, and other users". A link that stands there from the beginning is what root meets that makes a

@@ -36,7 +36,7 @@ import ProgramTestSupport
             let answer = try place.device("pull", "site", "--retries", "0")
             expect(answer.status != 0 && answer.errors.contains("not"), "\(answer)")
             // Nobody answers.
-            expect(!answer.errors.contains("404"), "\(answer)")
+            expect(!answer.errors.contains(" 404"), "\(answer)")
             try FileManager.default.moveItem(at: aside, to: directory)
         }
     }

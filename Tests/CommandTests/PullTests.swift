@@ -10,10 +10,6 @@ import ProgramTestSupport
         try place.add("2", Release.second)
     }
 
-    private func publish(_ arguments: String...) throws {
-        try place.done("publish", words: arguments + ["site", "--no-sync", "--no-packs"])
-    }
-
     private func pull(_ arguments: String...) throws -> Finished {
         try place.run(.castree, ["--store", "device", "pull"] + arguments)
     }
@@ -26,8 +22,8 @@ import ProgramTestSupport
 
     @Test("pull --release takes a certain one of the releases, or says which there are")
     func certainRelease() throws {
-        try publish("1")
-        try publish("2")
+        try place.publish("1")
+        try place.publish("2")
         let answer = try pull("site", "--release", "1", "--keep", "--json").ended()
         try expect(answer.document(.pulled).version, equals: "1")
         try expect(lifecycle().pending.isNull)
@@ -40,7 +36,7 @@ import ProgramTestSupport
     }
 
     @Test func `pull fetches a version from a web server, and then only the difference`() throws {
-        try publish("1")
+        try place.publish("1")
         let origin = try served()
         let answer = try pull(origin.url, "--json").ended()
         try expect(
@@ -54,7 +50,7 @@ import ProgramTestSupport
         expect(first.reusedObjects == 0 && first.resumedBytes == 0)
         expect(first.requests, equals: (try origin.requests().count))
         expect(first.pending.isTrue && !first.current)
-        try publish("2")
+        try place.publish("2")
         let second = try pull(origin.url, "--json").document(.pulled)
         expect(second.objects == 2 && second.bytes == "<h1>two</h1>more()".utf8.count)
         expect(second.reusedObjects, equals: 4)
@@ -70,7 +66,7 @@ import ProgramTestSupport
 
     @Test func `pull takes a directory, and says in words what it did and what comes next`() throws
     {
-        try publish("1")
+        try place.publish("1")
         let answer = try pull("site").ended()
         expect(answer.text.hasPrefix("Pulled version 1: 6 files; fetched 6 objects, "))
         expect(answer.text.contains("pending"))
@@ -79,8 +75,8 @@ import ProgramTestSupport
     }
 
     @Test func `channels lists what an origin offers, on a server and in a directory`() throws {
-        try publish("1")
-        try publish("2", "--channel", "beta", "--mandatory")
+        try place.publish("1")
+        try place.publish("2", "--channel", "beta", "--mandatory")
         let origin = try served()
         for url in [origin.url, "site"] {
             let answer = try place.done("channels", url, "--json")
@@ -97,7 +93,7 @@ import ProgramTestSupport
     }
 
     @Test func `pull with --dry-run says what would come, and brings nothing`() throws {
-        try publish("1")
+        try place.publish("1")
         let origin = try served()
         let answer = try pull(origin.url, "--dry-run", "--json")
         let plan = try answer.document(.pullPlan)
@@ -110,8 +106,8 @@ import ProgramTestSupport
     }
 
     @Test func `pull makes a version current, pending or neither`() throws {
-        try publish("1")
-        try publish("2", "--channel", "beta")
+        try place.publish("1")
+        try place.publish("2", "--channel", "beta")
         try expect(pull("site", "--keep").status, equals: 0)
         try expect(lifecycle().current.isNull && lifecycle().pending.isNull)
         try expect(pull("site", "--activate").status, equals: 0)
@@ -122,7 +118,7 @@ import ProgramTestSupport
     }
 
     @Test func `pull calls a version as it is told, also if its content is here already`() throws {
-        try publish("1")
+        try place.publish("1")
         try expect(pull("site").status, equals: 0)
         let named = try pull("site", "--version", "app", "--json").document(.pulled)
         expect(named.version == "app" && named.objects == 0 && named.pending.isTrue)
@@ -130,7 +126,7 @@ import ProgramTestSupport
     }
 
     @Test func `pull says why an app that was shipped with nothing cannot go back to it`() throws {
-        try publish("1")
+        try place.publish("1")
         try expect(pull("site", "--activate").status, equals: 0)
         try place.done("withdraw", "1", "site", "--embedded")
         let answer = try pull("site", "--json").ended()
@@ -140,20 +136,20 @@ import ProgramTestSupport
     }
 
     @Test func `pull keeps to roll-outs and requirements, unless it is forced`() throws {
-        try publish("1")
-        try publish("2", "--rollout", "0", "--require", "minimumAppVersion=2.0")
+        try place.publish("1")
+        try place.publish("2", "--rollout", "0", "--require", "minimumAppVersion=2.0")
         // What is offered to everybody is the release before.
         try expect(
             pull("site", "--device", "d", "--app", "version=1.0", "--json")
                 .document(.pulled).version, equals: "1")
-        try publish("2", "--channel", "beta", "--rollout", "0", "--salt", "s")
+        try place.publish("2", "--channel", "beta", "--rollout", "0", "--salt", "s")
         let answer = try pull("site", "--channel", "beta", "--device", "d", "--json").ended()
         let nothing = try answer.document(.nothingPulled)
         expect(nothing.version.isNull && nothing.reasons.count == 1)
         try expect(
             pull("site", "--channel", "beta").text.hasPrefix("The origin offers nothing for"))
         try expect(pull("site", "--channel", "beta", "--force").text.contains("version 2"))
-        try publish("1", "--channel", "old", "--require", "minimumAppVersion=2.0")
+        try place.publish("1", "--channel", "old", "--require", "minimumAppVersion=2.0")
         try expect(
             pull("site", "--channel", "old", "--app", "version=1.9", "--json")
                 .document(.nothingPulled).reasons.count, equals: 1)
@@ -191,7 +187,7 @@ import ProgramTestSupport
     }
 
     @Test func `pull says by its exit status that there is no origin or channel`() throws {
-        try publish("1")
+        try place.publish("1")
         let origin = try served()
         for url in [origin.url, origin.url + "/wrong", "site", "nowhere"] {
             let answer = try pull(url, "--channel", "beta", "--json").ended(3)
@@ -204,7 +200,7 @@ import ProgramTestSupport
 
     @Test("pull that lacks a file of the release fails, shows nothing, and can be repeated")
     func lackingFile() throws {
-        try publish("1")
+        try place.publish("1")
         let origin = try served()
         let address = try place.address(of: "js/app.js", in: "1")
         let object = place.url(place.object(address, in: "site"))
@@ -222,7 +218,7 @@ import ProgramTestSupport
         _ signal: Int32
     ) throws {
         try place.add("3", ["index.html": "3", "large": Self.large])
-        try publish("3")
+        try place.publish("3")
         let origin = try served()
         let running = try Running(
             .castree, ["--store", "device", "pull", origin.url, "--limit-rate", "200K", "--json"],
@@ -282,7 +278,7 @@ import ProgramTestSupport
     }
 
     @Test func `two pulls at once into one store both succeed`() throws {
-        try publish("2")
+        try place.publish("2")
         let origin = try served()
         let running = try (0..<2).map { _ in
             try Running(
@@ -296,14 +292,14 @@ import ProgramTestSupport
     }
 
     @Test func `pull into a place that cannot be written says so`() throws {
-        try publish("1")
+        try place.publish("1")
         try place.write(["file": ""], to: "taken")
         let answer = try place.ended(1, "--store", "taken/file/store", "pull", "site", "--json")
         try expect(answer.error().message.contains("taken/file"))
     }
 
     @Test func `without libcurl a directory is pulled from, and a server is not`() throws {
-        try publish("1")
+        try place.publish("1")
         let environment = try place.lacking("libcurl.so.4")
         let refused = try place.ended(
             1, "pull", "http://127.0.0.1:9", "--json", environment: environment)
@@ -314,7 +310,7 @@ import ProgramTestSupport
     }
 
     @Test func `report tells what pulls have asked, planned, fetched and failed`() throws {
-        try publish("1")
+        try place.publish("1")
         let origin = try served()
         try expect(pull(origin.url).status, equals: 0)
         try expect(pull(origin.url).status, equals: 0)

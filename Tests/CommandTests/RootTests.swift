@@ -22,13 +22,11 @@ struct RootTests {
         try place.castree(as: Self.owner, words)
     }
 
-    /// Makes a directory of the owner's.
     private func makeOwned(_ name: String) throws {
         try place.makeDirectory(name)
         chown(place.path(name), Self.owner, Self.owner)
     }
 
-    /// Writes a file of root's.
     private func writeRoots(_ path: String) throws {
         try Data("root's".utf8).write(to: URL(filePath: path))
     }

@@ -1,5 +1,3 @@
-import Expectations
-import Foundation
 import ProgramTestSupport
 
 // docs/maintenance.md: other users are refused wherever a lock is needed; also where they may write, as a group that all of a

@@ -1,5 +1,4 @@
 import ProgramTestSupport
-import StorageTestSupport
 
 /// Every path of DESIGN.md's *The store on disk*, with each thing that may stand there and is not castree's, under
 /// every verb.

@@ -31,54 +31,50 @@ import ProgramTestSupport
         try require(done.status == 0, "openssl \(arguments)")
     }
 
-    private func device(_ arguments: String...) throws -> Finished {
-        try place.run(.castree, ["--store", "device"] + arguments)
-    }
-
     private func trusted() throws -> JSON {
-        try device("trust", "list", "--json").document(.trusted).origins
+        try place.device("trust", "list", "--json").document(.trusted).origins
     }
 
     @Test func `adds keys, lists them, and takes them out again`() throws {
         let url = "https://Example.org:443/app/"
-        let added = try device("trust", "add", "keys/a.pub", "--origin", url)
+        let added = try place.device("trust", "add", "keys/a.pub", "--origin", url)
         expect(added.status == 0 && added.text.contains(key), "\(added)")
         try expect(trusted().map(\.places), equals: [["https://example.org/app"]])
         try expect(trusted()[0].origin.isNull)
-        try device(
+        try place.device(
             "trust", "add", "keys/b.pub", "--threshold", "2", "--origin", "https://example.org/app",
             "--origin-id", Self.id
         ).ended()
         try expect(trusted()[0].keys.count == 2 && trusted()[0].threshold == 2)
         try expect(trusted()[0].origin, equals: Self.id)
         // What the threshold asks for cannot go.
-        try device("trust", "remove", Self.id, key).ended(1, saying: "--threshold")
+        try place.device("trust", "remove", Self.id, key).ended(1, saying: "--threshold")
         try expect(
-            device(
+            place.device(
                 "trust", "add", "keys/a.pub", "--threshold", "1", "--origin",
                 "https://example.org/app"
             ).status, equals: 0)
-        try expect(device("trust", "remove", Self.id, key).status, equals: 0)
+        try expect(place.device("trust", "remove", Self.id, key).status, equals: 0)
         try expect(trusted()[0].keys.count, equals: 1)
-        let gone = try device("trust", "remove", "http://example.org/app")
+        let gone = try place.device("trust", "remove", "http://example.org/app")
         expect(gone.status == 0 && gone.text.contains("accepted unsigned"), "\(gone)")
         try expect(trusted().isEmpty)
-        try expect(device("trust", "list").text.contains("castree trust add"))
-        let log = try device("log").text
+        try expect(place.device("trust", "list").text.contains("castree trust add"))
+        let log = try place.device("log").text
         expect(log.contains("of these keys: ") && log.contains("accepts unsigned releases"))
     }
 
     @Test("takes all keys of a version for those of it, and never of an older one than was seen")
     func versions() throws {
         func add(_ key: String, _ version: String) throws -> Finished {
-            try device(
+            try place.device(
                 "trust", "add", "keys/\(key).pub", "--origin", "https://example.org/app",
                 "--trust-version", version)
         }
         try expect(add("b", "3").status, equals: 0)
         try add("a", "2").ended(1, saying: "nothing goes back")
         try expect(add("a", "4").status, equals: 0)
-        let origin = try device("trust", "list", "--json").document(.trusted).origins[0]
+        let origin = try place.device("trust", "list", "--json").document(.trusted).origins[0]
         expect(origin.trustVersion == 4 && origin.keys == [key])
         try expect(add("a", "0").status, equals: 2)
     }
@@ -101,9 +97,9 @@ import ProgramTestSupport
             expect(!place.exists("device"))
         }
         // A threshold that cannot be reached.
-        try device("trust", "add", "keys/a.pub", "--threshold", "2", "--origin", url)
+        try place.device("trust", "add", "keys/a.pub", "--threshold", "2", "--origin", url)
             .ended(1, saying: "ask for 1")
-        try expect(device("trust", "add", "keys/a.pub", "--origin", url).status, equals: 0)
+        try expect(place.device("trust", "add", "keys/a.pub", "--origin", url).status, equals: 0)
         for (arguments, status) in [
             (["https://example.org/other"], 3), ([url, "0123456789abcdef"], 3),
             ([url, key], 1),
@@ -111,11 +107,11 @@ import ProgramTestSupport
             try place.ended(
                 Int32(status), words: ["--store", "device", "trust", "remove"] + arguments)
         }
-        try device(
+        try place.device(
             "trust", "add", "keys/a.pub", "--origin", url, "--origin-id", Self.id
         ).ended()
         let another = String(Self.id.reversed())
-        try device(
+        try place.device(
             "trust", "add", "keys/a.pub", "--origin", url, "--origin-id", another
         ).ended(1, saying: "trust remove")
     }
@@ -126,28 +122,31 @@ import ProgramTestSupport
         try place.done("publish", "1", "site", "--no-sync", "--no-packs")
         // Nobody has signed it yet.
         let web = try place.origin()
-        try expect(device("trust", "add", "keys/a.pub", "--origin", web.url).status, equals: 0)
-        try expect(device("pull", web.url, "--json").ended(22).error().code, equals: "untrusted")
+        try expect(
+            place.device("trust", "add", "keys/a.pub", "--origin", web.url).status, equals: 0)
+        try expect(
+            place.device("pull", web.url, "--json").ended(22).error().code, equals: "untrusted")
         // No other try mends that, so it is said at once, and no longer than it is so.
-        let status = try device("status", "--json").document(.status)
+        let status = try place.device("status", "--json").document(.status)
         expect(status.problems.map(\.code), equals: ["untrusted"], "\(status.problems)")
-        try expect(device("pull", web.url, "--force").status, equals: 22)
-        try expect(device("pull", web.url, "--format", "meteor").status, equals: 22)
+        try expect(place.device("pull", web.url, "--force").status, equals: 22)
+        try expect(place.device("pull", web.url, "--format", "meteor").status, equals: 22)
         try sign()
-        try device("pull", web.url, "--activate").ended(saying: Self.id)
-        try expect(device("status").status, equals: 0)
-        try expect(device("pull", web.url, "--json").document(.signatures).signedBy, equals: [key])
+        try place.device("pull", web.url, "--activate").ended(saying: Self.id)
+        try expect(place.device("status").status, equals: 0)
+        try expect(
+            place.device("pull", web.url, "--json").document(.signatures).signedBy, equals: [key])
         try expect(!trusted()[0].sequences.stable.isNull)
-        try expect(device("trust", "list").text.contains("channel stable: verified up to"))
+        try expect(place.device("trust", "list").text.contains("channel stable: verified up to"))
         // The report names keys, which are public.
-        try expect(device("report").text.contains(key))
+        try expect(place.device("report").text.contains(key))
         // A damaged file is no reason to take what comes.
         try Data("{}".utf8).write(to: place.directory.appending(path: "device/trust.json"))
         for arguments in [["--force"], []] {
             try place.ended(
                 22, "--store", "device", "pull", web.url, words: arguments, saying: "trust add")
         }
-        try expect(device("fsck", "--repair").status, equals: 4)
+        try expect(place.device("fsck", "--repair").status, equals: 4)
         try expect(place.contents("device/trust.json"), equals: "{}")
     }
 
@@ -163,17 +162,17 @@ import ProgramTestSupport
         for path in ["o", origin.path + "/"] {
             for isThere in [true, false] {
                 if !isThere { try files.moveItem(at: origin, to: moved) }
-                let added = try device("trust", "add", "keys/a.pub", "--origin", path)
+                let added = try place.device("trust", "add", "keys/a.pub", "--origin", path)
                 expect(added.status == 0 && added.text.contains(origin.path), "\(added)")
                 if isThere { try files.moveItem(at: origin, to: moved) }
                 try files.createSymbolicLink(atPath: origin.path, withDestinationPath: "evil")
                 for spelling in ["o", origin.path, "./evil/../o/"] {
-                    try device("pull", spelling, "--json").ended(22)
+                    try place.device("pull", spelling, "--json").ended(22)
                 }
                 try files.removeItem(at: origin)
                 try files.moveItem(at: moved, to: origin)
-                try expect(device("pull", "o").status, equals: 22)
-                try expect(device("trust", "remove", origin.path).status, equals: 0)
+                try expect(place.device("pull", "o").status, equals: 22)
+                try expect(place.device("trust", "remove", origin.path).status, equals: 0)
                 try expect(trusted().isEmpty)
             }
         }
@@ -186,11 +185,12 @@ import ProgramTestSupport
         try place.add("1", Release.first)
         try place.add("2", Release.second)
         try expect(
-            device("add", "release-1", "--version", "1", "--no-sync", "--activate").status,
+            place.device("add", "release-1", "--version", "1", "--no-sync", "--activate").status,
             equals: 0)
         try place.done("publish", "2", "site", "--no-sync", "--no-packs")
         let web = try place.origin()
-        try expect(device("trust", "add", "keys/a.pub", "--origin", web.url).status, equals: 0)
+        try expect(
+            place.device("trust", "add", "keys/a.pub", "--origin", web.url).status, equals: 0)
         let kiosk = try Kiosk(place, web.url)
         try kiosk.hear("unable to update", "it is not signed")
         try expect(kiosk.visit(), equals: "<h1>one</h1>")

@@ -1,5 +1,4 @@
 import Expectations
-import StrictJSON
 
 @testable import Console
 @testable import StoreCommands

@@ -1,4 +1,6 @@
 @_exported public import Foundation
+@_exported public import StrictJSON
+@_exported public import Synchronization
 @_exported public import Testing
 
 // What `#expect` and `#require` say, as functions. A macro is expanded and checked at each of ten thousand places, which

@@ -1,6 +1,5 @@
-import Expectations
 import HotPush
-import VersionTree
+import StorageTestSupport
 
 @Suite("A release") struct ReleaseTests {
     @Test func `a file is fetched from its own path unless a format says else`() throws {

@@ -37,14 +37,10 @@ import StorageTestSupport
 
     private func bytes(_ hex: String) throws -> [UInt8] { try require(Hex.bytes(hex)) }
 
-    private func signingKey(_ seed: String) throws -> SigningKey {
-        try bytes(seed).withUnsafeBytes { try SigningKey(seed: $0) }
-    }
-
     @Test("signs and verifies as the RFC's vectors say, and refuses one flipped bit anywhere")
     func vectors() throws {
         for vector in Self.vectors {
-            let key = try signingKey(vector.seed)
+            let key = try bytes(vector.seed).withUnsafeBytes { try SigningKey(seed: $0) }
             let (message, signature) = (try bytes(vector.message), try bytes(vector.signature))
             let verifier = key.verificationKey
             let wanted = try VerificationKey(raw: bytes(vector.key))

@@ -1,5 +1,4 @@
 import Expectations
-import Synchronization
 
 @testable import Platform
 

@@ -27,7 +27,6 @@ extension Workplace {
         return geteuid() == 0 && tried?.status == 0
     }()
 
-    /// Runs castree here as another user.
     @discardableResult
     package func castree(as user: UInt32, _ words: [String]) throws -> Finished {
         try run(Self.words(as: user) + [ProgramUnderTest.castree.url.path] + words)

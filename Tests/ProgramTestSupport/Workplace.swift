@@ -52,7 +52,6 @@ package final class Workplace {
     @discardableResult
     package func checker(_ arguments: String...) throws -> Finished { try run(.checker, arguments) }
 
-    /// Runs a script of the shell here.
     @discardableResult
     package func shell(_ script: String) throws -> Finished { try run(.shell, ["-c", script]) }
 

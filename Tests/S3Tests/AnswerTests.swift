@@ -30,17 +30,19 @@ import BucketTestSupport
     }
 
     @Test func `bytes that came do not count as failures`() throws {
-        var steps = [Step.cut(200, Self.whole(20), "a")]
-        for index in 1..<19 { steps.append(.cut(206, Self.part(index, 20), "a")) }
-        steps.append(.answer(206, Self.part(19, 20), "a"))
+        // As much as a second must bring.
+        let piece = String(repeating: "a", count: 137)
+        var steps = [Step.cut(200, Self.whole(2740), piece)]
+        for index in 1..<19 { steps.append(.cut(206, Self.part(index * 137, 2740), piece)) }
+        steps.append(.answer(206, Self.part(19 * 137, 2740), piece))
         let script = try ScriptedBucket(steps)
-        try expect(script.bucket.text("o"), equals: String(repeating: "a", count: 20))
+        try expect(script.bucket.text("o"), equals: String(repeating: "a", count: 2740))
     }
 
     @Test func `bytes that come below the least rate do not keep a read going`() throws {
         var steps = [Step.cut(200, Self.whole(20), "a")]
         for index in 1..<20 { steps.append(.cut(206, Self.part(index, 20), "a")) }
-        let script = try ScriptedBucket(steps, delay: 20) { $0.failureCountMax = 3 }
+        let script = try ScriptedBucket(steps, delay: 20) { $0.retries.failureCountMax = 3 }
         expectRefusal(.network) { try script.bucket.text("o") }
         expect(script.carrier.requests.count, equals: 3)
     }

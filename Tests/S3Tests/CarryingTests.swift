@@ -1,6 +1,5 @@
 import BucketTestSupport
 import CurlTransport
-import S3
 
 /// The carrier over libcurl: what is sent, and what each end of a connection means.
 @Suite struct CarryingTests {

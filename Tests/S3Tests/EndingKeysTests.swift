@@ -1,5 +1,4 @@
 import BucketTestSupport
-import S3
 
 /// Keys that a service beside the machine gives, for a time.
 @Suite struct EndingKeysTests {

@@ -1,6 +1,5 @@
 import BucketTestSupport
 import HotPush
-import S3
 
 /// Where requests go, by what is named and by convention.
 @Suite struct EndpointTests {

@@ -152,7 +152,7 @@ import StorageTestSupport
 
     private func bucket(_ server: FloodServer) throws -> S3Storage {
         var options = BucketOptions()
-        options.failureCountMax = 2
+        options.retries.failureCountMax = 2
         options.pause = { _ in }
         return try S3Storage(
             at: "http://127.0.0.1:\(server.port)", CurlBucketCarrier(), options)

@@ -1,5 +1,4 @@
 import BucketTestSupport
-import S3
 
 /// Where keys, endpoint and region come from.
 @Suite struct KeyFindingTests {
@@ -68,16 +67,10 @@ import S3
         try expect(refusal(named).contains(".aws/credentials"))
     }
 
-    @Test func `a profile that an option names comes before the environment`() throws {
-        var settings = try settings(Self.environment, credentials: Self.credentials)
-        settings.profile = "ci"
-        try expect(keys(settings), equals: AccessKeys(id: "CI", secret: "s3", sessionToken: "t3"))
-    }
-
     @Test func `a profile is that of AWS_PROFILE, or default`() throws {
         try expect(keys(try settings(credentials: Self.credentials))?.id, equals: "DEFAULT")
         let named = try settings(["AWS_PROFILE": "ci"], credentials: Self.credentials)
-        try expect(keys(named)?.id, equals: "CI")
+        try expect(keys(named), equals: AccessKeys(id: "CI", secret: "s3", sessionToken: "t3"))
     }
 
     @Test func `keys may stand in the config, under profile and a name`() throws {
@@ -94,6 +87,7 @@ import S3
         try expect(keys(settings)?.id, equals: "DEFAULT")
     }
 
+    /// After it come no keys at all if that is asked for, a profile that an option names, and the environment.
     @Test func `a profile in the name of a bucket is for that bucket, before all else`() throws {
         var settings = try settings(Self.environment, credentials: Self.credentials)
         func id(_ text: String) throws -> String? {
@@ -109,12 +103,6 @@ import S3
         try expect(refusal(none).contains("profile none"))
     }
 
-    @Test func `nothing is signed if that is asked for`() throws {
-        var settings = try settings(Self.environment)
-        settings.isAnonymous = true
-        try expect(keys(settings) == nil)
-    }
-
     @Test func `half a key is refused`() throws {
         try expect(
             refusal(try settings(["AWS_ACCESS_KEY_ID": "ENV"]))
@@ -122,12 +110,6 @@ import S3
         try expect(
             refusal(try settings(credentials: "[default]\naws_access_key_id=a\n"))
                 .contains("aws_secret_access_key"))
-    }
-
-    @Test func `a profile that is not there is refused by name`() throws {
-        var settings = try settings(credentials: Self.credentials)
-        settings.profile = "staging"
-        try expect(refusal(settings).contains("staging"))
     }
 
     @Test(arguments: [
@@ -145,14 +127,14 @@ import S3
         }
     }
 
-    @Test func `a web identity is refused by name`() throws {
-        let message = try refusal(try settings(["AWS_WEB_IDENTITY_TOKEN_FILE": "/x"]))
-        expect(message.contains("AWS_WEB_IDENTITY_TOKEN_FILE"))
-    }
-
-    @Test func `without any keys, what to do is said`() throws {
-        let message = try refusal(try settings(["AWS_EC2_METADATA_DISABLED": "true"]))
-        expect(message.contains("--anonymous"))
+    @Test(arguments: [
+        (["AWS_WEB_IDENTITY_TOKEN_FILE": "/x"], "AWS_WEB_IDENTITY_TOKEN_FILE"),
+        (["AWS_EC2_METADATA_DISABLED": "true"], "--anonymous"),
+    ])
+    func `a web identity is refused by name, and without any keys what to do is said`(
+        _ variables: [String: String], _ word: String
+    ) throws {
+        try expect(refusal(try settings(variables)).contains(word))
     }
 
     // MARK: endpoint and region

@@ -1,6 +1,5 @@
 import BucketTestSupport
 import HotPush
-import S3
 
 @Suite struct LocationTests {
     @Test func `a bucket, a prefix, an endpoint, a region and a profile are read`() throws {

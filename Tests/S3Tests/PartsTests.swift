@@ -1,5 +1,4 @@
 import BucketTestSupport
-import Synchronization
 
 @testable import S3
 @testable import Storage

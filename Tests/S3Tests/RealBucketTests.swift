@@ -1,7 +1,5 @@
 import BucketTestSupport
 import CurlTransport
-import S3
-import Synchronization
 
 /// What only a real server can show: run where the environment names one.
 @Suite(.enabled(if: RealStore.given != nil)) struct RealBucketTests {

@@ -41,7 +41,7 @@ import BucketTestSupport
     @Test func `each repetition is told: what failed, which try follows, and when`() throws {
         let told = Notices()
         let script = try ScriptedBucket([.answer(503), .fail(.noAnswer), Self.stored]) {
-            $0.failureCountMax = 5
+            $0.retries.failureCountMax = 5
             $0.retrying = { told.add($0) }
         }
         _ = try script.bucket.put("log/1", body("a"), .object)
@@ -58,7 +58,7 @@ import BucketTestSupport
     }
 
     @Test func `waits grow, within their limits`() throws {
-        let script = try ScriptedBucket([], then: .answer(500)) { $0.failureCountMax = 12 }
+        let script = try ScriptedBucket([], then: .answer(500)) { $0.retries.failureCountMax = 12 }
         _ = try script.bucket.put("o", body("a"), .object)
         for (index, wait) in script.waits.enumerated() {
             expect(wait <= min(.milliseconds(500) * (1 << index), .seconds(30)))
@@ -80,7 +80,9 @@ import BucketTestSupport
     }
 
     @Test func `two hundred failures in a row end all requests`() throws {
-        let script = try ScriptedBucket([], then: .answer(500)) { $0.allFailureCountMax = 20 }
+        let script = try ScriptedBucket([], then: .answer(500)) {
+            $0.retries.pullFailureCountMax = 20
+        }
         for _ in 0..<2 { _ = try script.bucket.put("o", body("a"), .object) }
         expect(script.carrier.requests.count, equals: 16)
         _ = try script.bucket.put("o", body("a"), .object)

@@ -1,6 +1,4 @@
 import BucketTestSupport
-import S3
-import Synchronization
 
 /// Answers requests from a script, and remembers them; a request that is stopped fails.
 final class ScriptedCarrier: BucketCarrier {
@@ -108,7 +106,6 @@ struct ScriptedBucket {
         bucket = try S3Storage(at: endpoint, keys: keys, carrier, options)
     }
 
-    /// The value of a field of each request.
     func fields(_ name: String) -> [String?] {
         carrier.requests.map { request in request.fields.first { $0.name == name }?.value }
     }

@@ -17,7 +17,6 @@ package enum Damage {
         try overwrite(path, with: bytes)
     }
 
-    /// Cuts a file to `byteCount` bytes.
     package static func truncate(_ path: String, to byteCount: Int) throws {
         try writing(path) { try $0.truncate(atOffset: UInt64(byteCount)) }
     }
@@ -74,7 +73,6 @@ package enum Damage {
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     }
 
-    /// Sets the permission bits.
     package static func setMode(_ path: String, _ mode: Int) throws {
         try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
     }

@@ -42,6 +42,8 @@ extension FaultyFileSystem {
         package var path: String
         /// The path as it was asked for; empty where an open file was meant.
         package var name: String
+        /// The whole path of what is linked or renamed.
+        package var source: String?
         /// How a file was to be opened.
         package var access: Access?
 

@@ -189,12 +189,14 @@ package final class FaultyFileSystem: FileSystemWrapper {
 
     private func perform<R: ~Copyable>(
         _ verb: Verb, _ directory: Int32, _ path: UnsafePointer<CChar>? = nil,
-        access: Access? = nil, torn: (() throws(StoreError) -> Void)? = nil,
+        access: Access? = nil, from source: (Int32, UnsafePointer<CChar>)? = nil,
+        torn: (() throws(StoreError) -> Void)? = nil,
         doing body: @autoclosure () throws(StoreError) -> R
     ) throws(StoreError) -> R {
         let operation = Operation(
             verb: verb, path: fullPath(directory, path),
-            name: path.map { String(cString: $0) } ?? "", access: access)
+            name: path.map { String(cString: $0) } ?? "",
+            source: source.map { fullPath($0, $1) }, access: access)
         if let hook = hook.withLock({ $0 }) { hook(.before, operation) }
         if let error = refuse(operation) { throw error }
         switch judge(operation) {
@@ -293,7 +295,8 @@ package final class FaultyFileSystem: FileSystemWrapper {
         to target: Int32, _ targetPath: UnsafePointer<CChar>
     ) throws(StoreError) {
         try perform(
-            .link, target, targetPath, doing: disk.link(source, sourcePath, to: target, targetPath))
+            .link, target, targetPath, from: (source, sourcePath),
+            doing: disk.link(source, sourcePath, to: target, targetPath))
     }
 
     package func rename(
@@ -301,7 +304,7 @@ package final class FaultyFileSystem: FileSystemWrapper {
         to target: Int32, _ targetPath: UnsafePointer<CChar>
     ) throws(StoreError) {
         try perform(
-            .rename, target, targetPath,
+            .rename, target, targetPath, from: (source, sourcePath),
             doing: disk.rename(source, sourcePath, to: target, targetPath))
     }
 
@@ -310,7 +313,7 @@ package final class FaultyFileSystem: FileSystemWrapper {
         to target: Int32, _ targetPath: UnsafePointer<CChar>
     ) throws(StoreError) {
         try perform(
-            .renameNew, target, targetPath,
+            .renameNew, target, targetPath, from: (source, sourcePath),
             doing: disk.renameNew(source, sourcePath, to: target, targetPath))
     }
 

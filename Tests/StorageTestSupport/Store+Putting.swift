@@ -37,7 +37,6 @@ extension TemporaryStore {
         objectPath(try address(of: text))
     }
 
-    /// Where the object of a version's file stands.
     package func objectPath(of file: String, in version: String) throws -> String {
         let entries = try versions.manifest(of: version).entries
         guard let entry = entries.first(where: { $0.path.description == file }) else {

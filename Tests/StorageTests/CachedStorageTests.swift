@@ -1,5 +1,4 @@
 import BucketTestSupport
-import Synchronization
 
 extension TemporaryDirectory {
     /// A cache of a storage, which keeps the directory as long as it lives.
@@ -52,7 +51,6 @@ final class Clock: Sendable {
             })
     }
 
-    /// Writes a text below its address.
     private func write(_ text: String, in folder: String = "a") throws -> NamedFile {
         let address = try body(text).address
         let key = "\(folder)/\(address)"

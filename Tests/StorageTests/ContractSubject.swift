@@ -1,6 +1,4 @@
 import BucketTestSupport
-import S3
-import Synchronization
 
 /// What the contract of storages is held against: the model, a directory, a cache, and the real server that the
 /// environment names.

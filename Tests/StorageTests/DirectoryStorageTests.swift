@@ -1,5 +1,4 @@
 import BucketTestSupport
-import Synchronization
 
 /// What a storage in a directory promises besides the contract of all storages.
 @Suite struct DirectoryStorageTests {

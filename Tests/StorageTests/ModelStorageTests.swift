@@ -1,5 +1,4 @@
 import BucketTestSupport
-import Synchronization
 
 @Suite struct ModelStorageTests {
     private let store = ModelStore()

@@ -1,5 +1,4 @@
 import BucketTestSupport
-import Synchronization
 
 /// Listings from several places at once.
 @Suite struct SpanListTests {

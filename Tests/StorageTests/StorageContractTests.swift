@@ -1,6 +1,4 @@
 import BucketTestSupport
-import S3
-import Synchronization
 
 /// What every bucket promises: writing.
 ///

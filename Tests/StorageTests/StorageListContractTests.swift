@@ -1,5 +1,4 @@
 import BucketTestSupport
-import Synchronization
 
 /// What every bucket promises: listing, deleting, many at once.
 @Suite struct StorageListContractTests {

@@ -1,7 +1,6 @@
 // Texts that RFC 8259 allows, and what they mean.
 
 import Expectations
-import StrictJSON
 
 @Suite struct AcceptanceTests {
     static let meanings: [(String, JSONValue)] = [

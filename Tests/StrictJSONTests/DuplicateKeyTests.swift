@@ -1,7 +1,6 @@
 // A key stands in an object once: RFC 8259 §4 recommends it, this reader insists.
 
 import Expectations
-import StrictJSON
 
 @Suite struct DuplicateKeyTests {
     static let refusals: [(String, Int)] = [

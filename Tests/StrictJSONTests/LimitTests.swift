@@ -1,7 +1,6 @@
 // What a stranger's text may cost (RFC 8259 §9).
 
 import Expectations
-import StrictJSON
 
 @Suite struct LimitTests {
     @Test(arguments: [0, 1, 2, 64, JSONLimits.depthMax])

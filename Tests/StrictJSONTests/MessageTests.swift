@@ -1,7 +1,6 @@
 // What people are told.
 
 import Expectations
-import StrictJSON
 
 @Suite struct MessageTests {
     @Test(arguments: [

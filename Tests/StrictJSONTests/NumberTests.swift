@@ -1,7 +1,6 @@
 // Numbers: the grammar of RFC 8259 §6, and integers.
 
 import Expectations
-import StrictJSON
 
 @Suite struct NumberTests {
     static let refusals = [

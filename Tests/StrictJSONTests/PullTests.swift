@@ -1,7 +1,6 @@
 // The verbs of the reader, one value after the other, as a decoder calls them.
 
 import Expectations
-import StrictJSON
 
 @Suite struct PullTests {
     @Test func `reads a value of every type where it is due`() throws {

@@ -1,7 +1,6 @@
 // Texts that must be refused: for which reason, and at which byte.
 
 import Expectations
-import StrictJSON
 
 struct Refused: Sendable, CustomTestStringConvertible {
     var bytes: [UInt8]

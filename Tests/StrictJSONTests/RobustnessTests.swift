@@ -1,7 +1,6 @@
 // Texts that were damaged: whatever is left of them is either valid or refused.
 
 import StorageTestSupport
-import StrictJSON
 
 @Suite struct RobustnessTests {
     let text = Array(oneOfEverything.utf8)

@@ -1,7 +1,6 @@
 // What is written is read again, and the order of keys is that of RFC 8785.
 
 import StorageTestSupport
-import StrictJSON
 
 @Suite struct RoundTripTests {
     @Test func `a written text is read as the value it was`() throws {

@@ -1,7 +1,6 @@
 // Strings: RFC 8259 §7 for escapes, RFC 3629 §3 and §4 for UTF-8.
 
 import Expectations
-import StrictJSON
 
 @Suite struct StringTests {
     static let refusals = [
@@ -69,8 +68,7 @@ import StrictJSON
             }
             var text = ""
             text.unicodeScalars.append(contentsOf: scalars)
-            let value = try JSONValue.parse(Array("\"\(text)\"".utf8))
-            expect(value, equals: .string(text))
+            try expect(JSONValue.parse(Array("\"\(text)\"".utf8)), equals: .string(text))
         }
     }
 

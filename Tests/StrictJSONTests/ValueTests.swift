@@ -1,7 +1,6 @@
 // Trees: what they hold, and when two are equal.
 
 import Expectations
-import StrictJSON
 
 @Suite struct ValueTests {
     @Test func `each accessor answers for its own type only`() throws {

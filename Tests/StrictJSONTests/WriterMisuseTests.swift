@@ -1,7 +1,6 @@
 // Mistakes of programmers stop the program before a wrong text gets anywhere.
 
-import StrictJSON
-import Testing
+import Expectations
 
 @Suite struct WriterMisuseTests {
     enum Misuse: String, CaseIterable, Codable, Sendable, CustomTestStringConvertible {

@@ -1,7 +1,6 @@
 // The writer: layout, strings and numbers of RFC 8785.
 
 import Expectations
-import StrictJSON
 
 @Suite struct WriterTests {
     @Test func `puts commas and colons and no white space`() {

@@ -32,7 +32,6 @@ import Expectations
         /// Whether a word is anywhere in the file, comments as well: quicker than a pattern.
         func holds(_ word: String) -> Bool { strstr(text, word) != nil }
 
-        /// The lines of code in which a pattern is found.
         func lines(matching pattern: NSRegularExpression) -> [Substring] {
             let whole = code.joined(separator: "\n")
             return pattern.matches(in: whole, range: NSRange(whole.startIndex..., in: whole))

@@ -1,5 +1,4 @@
 import StorageTestSupport
-import StrictJSON
 
 @testable import UsagePage
 @testable import VersionTree

@@ -93,8 +93,7 @@ import StorageTestSupport
 
     @Test func `leaves neither good nor bad what is left for another version by request`() throws {
         for _ in 0..<3 {
-            try versions.activate("B")
-            _ = try versions.boot()
+            try versions.activateAndBoot("B")
             try versions.activate("A")
         }
         let lifecycle = try versions.lifecycle()
@@ -107,12 +106,9 @@ import StorageTestSupport
         let temporary = try TemporaryStore()
         for name in ["A", "B", "C"] { try temporary.add(name, ["index.html": name]) }
         let versions = temporary.versions
-        try versions.activate("A")
-        _ = try versions.boot()
-        try versions.activate("B")
-        _ = try versions.boot()
-        try versions.activate("C")
-        _ = try versions.boot()
+        try versions.activateAndBoot("A")
+        try versions.activateAndBoot("B")
+        try versions.activateAndBoot("C")
         // Later trials do not change it.
         try expect(versions.lifecycle().before, equals: "A")
         expectRefusal(.versionInUse) { try versions.retire("A") }
@@ -241,8 +237,7 @@ import StorageTestSupport
 
     @Test func `rolls back to the newest known good version that can be shown`() throws {
         for name in ["B", "C"] {
-            try versions.activate(name)
-            try versions.confirm(name, token: versions.boot().token)
+            try versions.makeKnownGood(name)
         }
         try expect(versions.lifecycle().knownGood, equals: ["C", "B", "A"])
         // B has lost an object.
@@ -275,10 +270,8 @@ import StorageTestSupport
         var position = 1
         while true {
             let temporary = try TemporaryStore.startedOnce()
-            try temporary.versions.activate("B")
-            _ = try temporary.versions.boot()
-            let disk = FaultyFileSystem()
-            let versions = try temporary.opened(on: disk)
+            try temporary.versions.activateAndBoot("B")
+            let (disk, versions) = try temporary.openedOnFaultyDisk()
             disk.arm(.fail(EIO, at: position))
             // Refusing is right, and so is going back all the same.
             if let boot = try? versions.boot(strikes: 1) {
@@ -299,8 +292,7 @@ import StorageTestSupport
     }
 
     @Test func `goes back first and then on to a pending version`() throws {
-        try versions.activate("B")
-        _ = try versions.boot()
+        try versions.activateAndBoot("B")
         try versions.activateAtNextBoot("C")
         let boot = try versions.boot()
         expect(boot.version == "C" && boot.rolledBackFrom == "B")

@@ -13,8 +13,7 @@ import StorageTestSupport
     @Test(arguments: [true, false])
     func `leaves the hidden tree of a writer alone that has just begun`(repairs: Bool) throws {
         let temporary = try TemporaryStore(adding: "1", ["a": "one"])
-        let disk = FaultyFileSystem()
-        let looking = try temporary.opened(on: disk)
+        let (disk, looking) = try temporary.openedOnFaultyDisk()
         let second = try temporary.reopened()
         let writer = Shared<Writer?>(nil)
         disk.on(.before, .list, path: "/versions") {
@@ -38,8 +37,7 @@ import StorageTestSupport
         let name = try require(writer.with { $0 }).lease.name
         let left = temporary.path + "/\(place)/" + (place == "staging" ? name : ".2.\(name)")
         try writeTree(left, ["a": "two"])
-        let disk = FaultyFileSystem()
-        let looking = try temporary.opened(on: disk)
+        let (disk, looking) = try temporary.openedOnFaultyDisk()
         disk.on(.after, .list, path: "/" + place) {
             Damage.remove(left)
             writer.with { $0 = nil }
@@ -52,8 +50,7 @@ import StorageTestSupport
         let temporary = try TemporaryStore()
         let hidden = temporary.tree(".1.0123456789abcdef")
         try writeTree(hidden, ["a": "one"])
-        let disk = FaultyFileSystem()
-        let looking = try temporary.opened(on: disk)
+        let (disk, looking) = try temporary.openedOnFaultyDisk()
         disk.on(.before, .lock, path: hidden) { Damage.remove(hidden) }
         try expect(looking.check().findings, equals: [])
         expect(!FileManager.default.fileExists(atPath: hidden))
@@ -84,8 +81,7 @@ import StorageTestSupport
             hasReplaced.signal()
             mayCommit.wait()
         }
-        let disk = FaultyFileSystem()
-        let looking = try temporary.opened(on: disk)
+        let (disk, looking) = try temporary.openedOnFaultyDisk()
         _ = try looking.versions()
         let group = DispatchGroup()
         let failure = Shared<String?>(nil)
@@ -143,8 +139,7 @@ import StorageTestSupport
             let failure = Shared<String?>(nil)
             let group = DispatchGroup()
             let deed = Shared("")
-            let disk = FaultyFileSystem()
-            let second = try temporary.opened(on: disk)
+            let (disk, second) = try temporary.openedOnFaultyDisk()
             _ = try second.versions()
             disk.onEach { moment, operation in
                 guard moment == .before else { return }
@@ -186,8 +181,7 @@ import StorageTestSupport
         let temporary = try TemporaryStore(adding: "1", ["run": "#!one"])
         try temporary.versions.retire("1")
         let twin = temporary.objectPath(try address(of: "#!one"), executable: true)
-        let disk = FaultyFileSystem()
-        let looking = try temporary.opened(on: disk)
+        let (disk, looking) = try temporary.openedOnFaultyDisk()
         let second = try temporary.reopened()
         disk.on(.before, .open, path: twin) {
             #expect(throws: Never.self) { _ = try second.store.collect() }
@@ -201,8 +195,7 @@ import StorageTestSupport
     @Test func `at what a retirement would free takes no pin away that is being made`() throws {
         let temporary = try TemporaryStore()
         for name in ["1", "2"] { try temporary.add(name, ["a": name]) }
-        let disk = FaultyFileSystem()
-        let pinning = try temporary.opened(on: disk)
+        let (disk, pinning) = try temporary.openedOnFaultyDisk()
         let second = try temporary.reopened()
         disk.on(.before, .lock, path: "/leases/.pin-") {
             #expect(throws: Never.self) { _ = try second.retirement(of: ["1"]) }
@@ -217,8 +210,7 @@ import StorageTestSupport
         let temporary = try TemporaryStore()
         for name in ["1", "2"] { try temporary.add(name, ["a": name]) }
         try writeFile(temporary.path + "/leases/.pin-0123456789abcdef-1", "")
-        let disk = FaultyFileSystem()
-        let looking = try temporary.opened(on: disk)
+        let (disk, looking) = try temporary.openedOnFaultyDisk()
         let second = try temporary.reopened()
         disk.on(.after, .lock, path: "/leases/.pin-") {
             #expect(throws: Never.self) { try second.retire("1") }

@@ -256,7 +256,11 @@ import StorageTestSupport
         let temporary = try TemporaryStore(adding: "1", ["a": "one", "b": "two"])
         let source = temporary.directory.appending("source-1")
         try writeFile(manifest(temporary), "{")
-        try cutOff(temporary, source)
+        // When its manifest has taken the place of the one that was there.
+        let (disk, versions) = try temporary.openedOnFaultyDisk()
+        disk.arm(.stop(after: 1, of: [.rename], path: "/manifests/1.json"))
+        #expect(throws: StoreError.self) { try versions.add(directory: source, version: "1") }
+        expect(disk.hasFired)
         let found = try temporary.reopened().check().findings
         let edited = try require(found.first { $0.kind == .editedManifest })
         expect(edited.message.contains("add the same content again"))
@@ -264,14 +268,5 @@ import StorageTestSupport
         _ = try temporary.reopened().store.collect()
         try expect(readTree(temporary.tree("1")), equals: ["a": "one", "b": "two"])
         try temporary.expectClean()
-    }
-
-    /// An add that is killed when its manifest has taken the place of the one that was there.
-    private func cutOff(_ temporary: TemporaryStore, _ source: String) throws {
-        let disk = FaultyFileSystem()
-        let versions = try temporary.opened(on: disk)
-        disk.arm(.stop(after: 1, of: [.rename], path: "/manifests/1.json"))
-        #expect(throws: StoreError.self) { try versions.add(directory: source, version: "1") }
-        expect(disk.hasFired)
     }
 }

@@ -1,11 +1,10 @@
 import StorageTestSupport
-import Synchronization
 
 // File systems on which chmod(2) says that it succeeded, and changes nothing (ntfs-3g, SMB, WSL's drives).
 
 @Suite struct FixedModeTests {
     /// A file system that may have one mode for all files.
-    private final class Modes: FileSystemWrapper {
+    private final class Modes: StatusShowingDisk {
         let base: any FileSystem = POSIXFileSystem()
         /// Whether no name's mode changes, or no file's either.
         let areIgnoredByName = Atomic(false)
@@ -24,17 +23,11 @@ import Synchronization
             try base.setMode(directory, path, mode)
         }
 
-        private func shown(_ status: FileStatus) -> FileStatus {
+        func shown(_ status: FileStatus) -> FileStatus {
             var status = status
             if areFixed { status.mode = 0o755 }
             return status
         }
-
-        func status(_ file: Int32) throws(StoreError) -> FileStatus { shown(try base.status(file)) }
-
-        func status(
-            _ directory: Int32, _ path: UnsafePointer<CChar>
-        ) throws(StoreError) -> FileStatus? { try base.status(directory, path).map(shown) }
     }
 
     private let temporary: TemporaryStore

@@ -112,23 +112,19 @@ import StorageTestSupport
         try temporary.expectClean()
     }
 
-    // A name in Latin-1: bytes that no manifest can spell.
-    private func latin(_ directory: String) -> [CChar] {
-        Array(directory.utf8).map { CChar(bitPattern: $0) } + [47, 99, CChar(bitPattern: 0xe9), 0]
-    }
-
     @Test(arguments: ["file", "directory", "link", "fifo"], [false, true])
     func `refuses a name that is not UTF-8, whatever bears it`(_ kind: String, follows: Bool) throws
     {
         try refuse(naming: ["UTF-8", "rename it"], follows: follows) { source in
-            let path = latin(source + "/d")
+            // A name in Latin-1: bytes that no manifest can spell.
+            let path = (source + "/d/c").utf8CString.dropLast() + [CChar(bitPattern: 0xe9), 0]
             switch kind {
-            case "file": close(creat(path, 0o644))
+            case "file": close(creat(Array(path), 0o644))
             case "directory":
-                mkdir(path, 0o755)
+                mkdir(Array(path), 0o755)
                 close(creat(Array(path.dropLast()) + [47, 120, 0], 0o644))
-            case "fifo": mkfifo(path, 0o644)
-            default: symlink("regular", path)
+            case "fifo": mkfifo(Array(path), 0o644)
+            default: symlink("regular", Array(path))
             }
         }
     }

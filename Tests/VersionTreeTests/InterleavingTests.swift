@@ -71,7 +71,6 @@ func interleave(
     expect(tried < limit, "the verb has too many operations to try them all")
 }
 
-/// Checks, and notes what is found.
 private func look(_ versions: VersionStore, _ found: Shared<[Finding]>) throws {
     let report = try versions.check(CheckOptions(isDeep: true))
     found.with { $0 = report.findings }
@@ -98,6 +97,12 @@ private func outcome(_ body: () throws -> AddReport) -> Outcome {
     private func prepareSource(_ temporary: TemporaryStore) throws {
         try writeTree(temporary.directory.appending("mine"), files)
         try writeTree(temporary.directory.appending("theirs"), ["a": "other", "b": "two"])
+    }
+
+    /// The same, with a version of what is mine.
+    private func prepareVersion(_ temporary: TemporaryStore) throws {
+        try prepareSource(temporary)
+        try temporary.versions.add(directory: temporary.directory.appending("mine"), version: "1")
     }
 
     /// A registered version shows what its manifest says.
@@ -207,11 +212,7 @@ private func outcome(_ body: () throws -> AddReport) -> Outcome {
 
     @Test func `a check beside a retirement and a collection finds nothing`() throws {
         let found = Shared<[Finding]>([])
-        try interleave { temporary in
-            try prepareSource(temporary)
-            _ = try temporary.versions.add(
-                directory: temporary.directory.appending("mine"), version: "1")
-        } main: { versions, _ in
+        try interleave(prepareVersion) { versions, _ in
             found.with { $0 = [] }
             try versions.retire("1")
             _ = try versions.store.collect()
@@ -252,11 +253,7 @@ private func outcome(_ body: () throws -> AddReport) -> Outcome {
     }
 
     @Test func `a retirement beside an add of the same version leaves it whole or gone`() throws {
-        try interleave { temporary in
-            try prepareSource(temporary)
-            _ = try temporary.versions.add(
-                directory: temporary.directory.appending("mine"), version: "1")
-        } main: { versions, temporary in
+        try interleave(prepareVersion) { versions, temporary in
             _ = try versions.add(directory: temporary.directory.appending("mine"), version: "1")
         } other: { versions, _ in
             _ = try? versions.retire("1")
@@ -292,9 +289,7 @@ private func outcome(_ body: () throws -> AddReport) -> Outcome {
 
     @Test func `a collection beside a materialization and a checkout harms neither`() throws {
         try interleave { temporary in
-            try prepareSource(temporary)
-            _ = try temporary.versions.add(
-                directory: temporary.directory.appending("mine"), version: "1")
+            try prepareVersion(temporary)
             shell("rm -rf \(temporary.tree("1"))")
         } main: { versions, temporary in
             try versions.materialize("1")

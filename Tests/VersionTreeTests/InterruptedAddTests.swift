@@ -12,14 +12,8 @@ import StorageTestSupport
             try writeFile(source + "/d\(index % 7)/f\(index)", "content \(index)")
         }
         let last = try require(try status(source + "/d\((count - 1) % 7)/f\(count - 1)"))
-        while last.isRacy(at: Int64(clock_gettime_nsec())) { sched_yield() }
+        while last.isRacy(at: nanosecondsNow()) { sched_yield() }
         return source
-    }
-
-    private func clock_gettime_nsec() -> Int {
-        var now = timespec()
-        clock_gettime(CLOCK_REALTIME, &now)
-        return now.tv_sec * 1_000_000_000 + now.tv_nsec
     }
 
     /// Adds and is interrupted when some files were read; returns how many.

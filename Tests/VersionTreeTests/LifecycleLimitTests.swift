@@ -10,8 +10,7 @@ import StorageTestSupport
     ) throws -> TemporaryStore {
         let temporary = try TemporaryStore(notice: notice)
         for name in ["good", "bad"] { try temporary.add(name, ["f": name]) }
-        try temporary.versions.activate("good")
-        try temporary.versions.confirm("good", token: temporary.versions.boot().token)
+        try temporary.versions.makeKnownGood("good")
         return temporary
     }
 

@@ -1,5 +1,4 @@
 import StorageTestSupport
-import StrictJSON
 
 // How large a manifest may be (DESIGN.md, "Manifest, byte by byte"): what is written can be read again.
 

@@ -1,5 +1,4 @@
 import StorageTestSupport
-import StrictJSON
 
 // The canonical bytes of a manifest, and what survives being read and written.
 

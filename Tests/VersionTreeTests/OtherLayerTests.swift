@@ -1,93 +1,45 @@
 import StorageTestSupport
-import Synchronization
-
-/// A file system whose directories of before cannot be renamed, as those of a lower layer of overlayfs; and
-/// one of whose entries cannot be removed.
-private final class LayeredFileSystem: FileSystemWrapper {
-    let base: any FileSystem = POSIXFileSystem()
-    private let below: Mutex<Set<UInt64>>
-    private let stuck: String?
-    /// How many changes succeed before all fail: the process is as good as dead.
-    private let life: Mutex<Int>
-
-    init(below path: String, stuck: String? = nil, life: Int = .max) throws {
-        self.life = Mutex(life)
-        var inodes: Set<UInt64> = []
-        for entry in try FileManager.default.subpathsOfDirectory(atPath: path) {
-            let status = try base.status(POSIXFileSystem.workingDirectory, path + "/" + entry)
-            if let status, status.kind == .directory { inodes.insert(status.inode) }
-        }
-        below = Mutex(inodes)
-        self.stuck = stuck
-    }
-
-    private func live() throws(StoreError) {
-        let isAlive = life.withLock { left in
-            left -= 1
-            return left >= 0
-        }
-        if !isAlive { throw StoreError(systemCall: "write", errno: EIO, path: "") }
-    }
-
-    func link(
-        _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
-        to target: Int32, _ targetPath: UnsafePointer<CChar>
-    ) throws(StoreError) {
-        try live()
-        try base.link(source, sourcePath, to: target, targetPath)
-    }
-
-    func makeDirectory(
-        _ directory: Int32, _ path: UnsafePointer<CChar>, mode: UInt32
-    ) throws(StoreError) {
-        try live()
-        try base.makeDirectory(directory, path, mode: mode)
-    }
-
-    private func check(_ directory: Int32, _ path: UnsafePointer<CChar>) throws(StoreError) {
-        guard let status = try base.status(directory, path), status.kind == .directory,
-            below.withLock({ $0.contains(status.inode) })
-        else { return }
-        throw StoreError(systemCall: "renameat", errno: EXDEV, path: String(cString: path))
-    }
-
-    func rename(
-        _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
-        to target: Int32, _ targetPath: UnsafePointer<CChar>
-    ) throws(StoreError) {
-        try live()
-        try check(source, sourcePath)
-        try base.rename(source, sourcePath, to: target, targetPath)
-    }
-
-    func renameNew(
-        _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
-        to target: Int32, _ targetPath: UnsafePointer<CChar>
-    ) throws(StoreError) {
-        try live()
-        try check(source, sourcePath)
-        try base.renameNew(source, sourcePath, to: target, targetPath)
-    }
-
-    func remove(
-        _ directory: Int32, _ path: UnsafePointer<CChar>, directory isDirectory: Bool
-    ) throws(StoreError) {
-        try live()
-        if let stuck, String(cString: path) == stuck {
-            throw StoreError(systemCall: "unlinkat", errno: EIO, path: stuck)
-        }
-        // Another directory may get the number.
-        let status = isDirectory ? try base.status(directory, path) : nil
-        try base.remove(directory, path, directory: isDirectory)
-        if let status { below.withLock { _ = $0.remove(status.inode) } }
-    }
-}
 
 @Suite("Directories that cannot be renamed") struct OtherLayerTests {
+    private static let changes: Set<FaultyFileSystem.Verb> = [
+        .link, .makeDirectory, .rename, .renameNew, .remove,
+    ]
+
+    /// A store on a disk whose directories of before cannot be renamed, as those of a lower layer of overlayfs; and one
+    /// of whose entries cannot be removed.
+    /// - Parameter life: how many changes succeed before all fail: the process is as good as dead.
     private func opened(
         _ store: TemporaryStore, stuck: String? = nil, life: Int = .max
     ) throws -> VersionStore {
-        try store.opened(on: try LayeredFileSystem(below: store.path, stuck: stuck, life: life))
+        @Sendable func directory(_ path: String) -> UInt64? {
+            // What is not there is no directory.
+            guard let status = try? status(path), status.kind == .directory else { return nil }
+            return status.inode
+        }
+        let entries = try FileManager.default.subpathsOfDirectory(atPath: store.path)
+        let below = Shared(Set(entries.compactMap { directory(store.path + "/" + $0) }))
+        let (left, removed) = (Shared(life), Shared<UInt64?>(nil))
+        let disk = FaultyFileSystem { operation in
+            guard Self.changes.contains(operation.verb) else { return nil }
+            let isAlive = left.with { left in
+                left -= 1
+                return left >= 0
+            }
+            if !isAlive || operation.verb == .remove && operation.name == stuck {
+                return operation.error(EIO)
+            }
+            guard [.rename, .renameNew].contains(operation.verb), let source = operation.source,
+                let inode = directory(source), below.with({ $0.contains(inode) })
+            else { return nil }
+            return operation.error(EXDEV)
+        }
+        disk.onEach { moment, operation in
+            guard operation.verb == .remove else { return }
+            if moment == .before { return removed.with { $0 = directory(operation.path) } }
+            // Another directory may get the number.
+            if let inode = removed.with({ $0 }) { below.with { _ = $0.remove(inode) } }
+        }
+        return try store.opened(on: disk)
     }
 
     private func prepared() throws -> TemporaryStore {
@@ -132,8 +84,7 @@ private final class LayeredFileSystem: FileSystemWrapper {
                 let tree = store.path + "/versions/2"
                 expect(chmod(tree + "/a/b", 0o755), equals: 0)
                 try FileManager.default.removeItem(atPath: tree + "/a/b/two")
-                let disk = FaultyFileSystem()
-                let versions = try store.opened(on: disk)
+                let (disk, versions) = try store.openedOnFaultyDisk()
                 disk.arm(.fail(number, at: position, of: [.rename], path: "/versions"))
                 // Whether it fails depends on which rename it is; what stands there does not.
                 let isRefused = (try? versions.repair { _ in true }) == nil
@@ -206,8 +157,7 @@ private final class LayeredFileSystem: FileSystemWrapper {
         try FileManager.default.moveItem(atPath: trees + "2", toPath: trees + "2 (old)")
         try FileManager.default.removeItem(atPath: store.path + "/manifests/2.json")
         try FileManager.default.removeItem(atPath: store.path + "/index.sqlite")
-        let disk = FaultyFileSystem()
-        let versions = try store.opened(on: disk)
+        let (disk, versions) = try store.openedOnFaultyDisk()
         disk.arm(.fail(EBUSY, at: 1, of: [.renameNew], path: "/versions"))
         expectRefusal(.index, saying: "versions/2 (old)") { try versions.collect() }
         try store.reopened().collect()

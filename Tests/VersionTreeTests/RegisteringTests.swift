@@ -1,5 +1,4 @@
 import StorageTestSupport
-import StrictJSON
 
 // A manifest may come before its content: what is missing is a question, not a state.
 

@@ -1,5 +1,4 @@
-import CASStore
-import Expectations
+import StorageTestSupport
 
 @testable import VersionTree
 

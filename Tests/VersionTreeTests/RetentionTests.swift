@@ -54,8 +54,7 @@ import StorageTestSupport
     func needed() throws {
         let temporary = try makeStore()
         let versions = temporary.versions
-        try versions.activate("1")
-        try versions.confirm("1", token: versions.boot().token)
+        try versions.makeKnownGood("1")
         try versions.activate("2")
         try versions.activateAtNextBoot("3")
         let pin = try versions.pin("4")

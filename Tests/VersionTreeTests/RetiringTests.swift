@@ -43,8 +43,7 @@ import StorageTestSupport
             let versions = temporary.versions
             for name in ["first", "it", "other"] { try temporary.add(name, ["f": name]) }
             func start(_ name: String) throws {
-                try versions.activate(name)
-                try versions.confirm(name, token: versions.boot().token)
+                try versions.makeKnownGood(name)
             }
             func expectRefused(_ advice: String) {
                 let refused = expectRefusal(.versionInUse) { try versions.retire("it") }
@@ -58,8 +57,7 @@ import StorageTestSupport
             case .pending: try versions.activateAtNextBoot("it")
             case .protected: _ = try versions.protect("it")
             case .wayBack:
-                try versions.activate("other")
-                _ = try versions.boot()
+                try versions.activateAndBoot("other")
             case .embedded: try versions.embed("it")
             case .lastKnownGood: try versions.activate("other")
             }
@@ -88,8 +86,7 @@ import StorageTestSupport
         let versions = temporary.versions
         for name in ["1", "2", "3"] {
             try temporary.add(name, ["f": name])
-            try versions.activate(name)
-            try versions.confirm(name, token: versions.boot().token)
+            try versions.makeKnownGood(name)
         }
         try versions.retire("1")
         try expect(versions.lifecycle().knownGood, equals: ["3", "2"])
@@ -105,8 +102,7 @@ import StorageTestSupport
             try temporary.add(name, ["f": text])
         }
         for name in ["A", "A2", "B", "A2"] {
-            try versions.activate(name)
-            try versions.confirm(name, token: versions.boot().token)
+            try versions.makeKnownGood(name)
         }
         _ = try versions.rollback(reason: "bad after all")
         try expect(versions.lifecycle().current, equals: "B")
@@ -138,8 +134,7 @@ import StorageTestSupport
 
     @Test func `nobody waits for the lifecycle while a retired tree is deleted`() throws {
         let temporary = try TemporaryStore(adding: "1", ["a": "x", "d/b": "y"])
-        let disk = FaultyFileSystem()
-        let versions = try temporary.opened(on: disk)
+        let (disk, versions) = try temporary.openedOnFaultyDisk()
         let deletions = Shared<[Bool]>([])
         disk.onEach { moment, operation in
             guard moment == .before, operation.verb == .remove,
@@ -161,8 +156,7 @@ import StorageTestSupport
     @Test func `the next writer deletes what a killed retirement has left of a tree`() throws {
         let temporary = try TemporaryStore(adding: "1", ["a": "x", "d/b": "y"])
         do {
-            let disk = FaultyFileSystem()
-            let versions = try temporary.opened(on: disk)
+            let (disk, versions) = try temporary.openedOnFaultyDisk()
             disk.arm(.stop(after: 1, of: [.remove], path: "/versions/.1."))
             _ = try? versions.retire("1")
             expect(disk.hasFired)

@@ -19,8 +19,7 @@ import StorageTestSupport
         let texts = ["a": "alpha"]
         let first = try manifest([entry("a", "alpha", as: "alpha")])
         try temporary.versions.register(first)
-        let disk = FaultyFileSystem()
-        let adding = try temporary.opened(on: disk)
+        let (disk, adding) = try temporary.openedOnFaultyDisk()
         let other = try temporary.reopened()
         let revised = try manifest([entry("a", "alpha", as: "stand-in")])
         // The last moment at which there is no tree. The names are given under the lock of the index, so
@@ -168,8 +167,7 @@ import StorageTestSupport
     @Test func `one that became complete while it was revised keeps its manifest`() throws {
         let temporary = try TemporaryStore()
         let other = try temporary.reopened()
-        let disk = FaultyFileSystem()
-        let versions = try temporary.opened(on: disk)
+        let (disk, versions) = try temporary.openedOnFaultyDisk()
         try versions.register(makeManifest("1", ["a": "alpha"]))
         // Between the look at the lifecycle and the transaction the last object comes.
         disk.on(.after, .open, path: "/leases/.lifecycle") {

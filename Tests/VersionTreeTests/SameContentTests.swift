@@ -98,8 +98,7 @@ struct SameContentTests {
         try versions.activate("B")
         try versions.retire("A2")
         try temporary.add("A", ["index.html": "A"])
-        try versions.activate("A")
-        _ = try versions.boot()
+        try versions.activateAndBoot("A")
         try expect(versions.lifecycle().unconfirmed?.version, equals: "A")
         try temporary.expectClean()
     }
@@ -131,8 +130,7 @@ struct SameContentTests {
         try expect(versions.lifecycle().bad.isEmpty)
         try versions.confirm("A2", token: versions.boot().token)
         // The first name is as good as the second.
-        try versions.activate("A")
-        _ = try versions.boot()
+        try versions.activateAndBoot("A")
         try expect(versions.lifecycle().unconfirmed == nil)
     }
 

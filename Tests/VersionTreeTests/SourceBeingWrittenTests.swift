@@ -81,7 +81,7 @@ import StorageTestSupport
     }
 
     /// A disk on which every file of the source changed an hour ago, or on which nobody tells who writes.
-    private struct Disk: FileSystemWrapper {
+    private struct Disk: StatusShowingDisk {
         let base: any FileSystem = POSIXFileSystem()
         var age: Int64 = 0
         var tellsWriters = true
@@ -99,15 +99,7 @@ import StorageTestSupport
             return tellsWriters ? base.isOpenForWriting(file) : nil
         }
 
-        func status(_ file: Int32) throws(StoreError) -> FileStatus { older(try base.status(file)) }
-
-        func status(
-            _ directory: Int32, _ path: UnsafePointer<CChar>
-        ) throws(StoreError) -> FileStatus? {
-            try base.status(directory, path).map(older)
-        }
-
-        private func older(_ status: FileStatus) -> FileStatus {
+        func shown(_ status: FileStatus) -> FileStatus {
             var status = status
             // Of the files of these tests alone: the store's own times must agree with the clock.
             guard status.kind == .regular, status.byteCount == 7 else { return status }

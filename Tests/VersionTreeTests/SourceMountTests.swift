@@ -7,7 +7,7 @@ import StorageTestSupport
 /// that are known to stamp every change, mounted writable, and within one mount and one boot.
 @Suite struct SourceMountTests {
     /// A disk whose mount, boot and change times are as a test says.
-    private struct Ground: FileSystemWrapper {
+    private struct Ground: StatusShowingDisk {
         var base: any FileSystem { POSIXFileSystem() }
         let mount: MountStatus?
         var boot: String? = nil
@@ -19,17 +19,7 @@ import StorageTestSupport
             return mount
         }
 
-        func status(_ file: Int32) throws(StoreError) -> FileStatus {
-            changed(try base.status(file))
-        }
-
-        func status(
-            _ directory: Int32, _ path: UnsafePointer<CChar>
-        ) throws(StoreError) -> FileStatus? {
-            try base.status(directory, path).map { changed($0) }
-        }
-
-        private func changed(_ status: FileStatus) -> FileStatus {
+        func shown(_ status: FileStatus) -> FileStatus {
             var status = status
             if let changedAt, status.byteCount == 7 { status.changedAt = changedAt }
             return status

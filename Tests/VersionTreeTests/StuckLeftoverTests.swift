@@ -1,5 +1,4 @@
 import StorageTestSupport
-import Synchronization
 
 /// Each thing that a dead writer may leave, and each kind of garbage, on a disk that does not let it go or be opened.
 @Suite("What cannot be removed or opened") struct StuckLeftoverTests {
@@ -27,6 +26,33 @@ import Synchronization
         .init(path: "versions/2/a"), .init(path: "quarantine/\(address)"),
         .init(path: "quarantine/\(address)/x/y"), .init(path: "{garbage}"),
     ]
+
+    /// What one file or directory stands in: it stays, or cannot be opened.
+    private enum Obstacle: CaseIterable {
+        case immutable, mounted, badSector, othersUser
+
+        var number: Int32 {
+            switch self {
+            case .immutable: EPERM
+            case .mounted: EBUSY
+            case .badSector: EIO
+            case .othersUser: EACCES
+            }
+        }
+
+        func disk(_ inode: UInt64) -> FaultyFileSystem {
+            FaultyFileSystem { operation in
+                switch operation.verb {
+                case .open where [.badSector, .othersUser].contains(self): break
+                case .remove, .rename, .renameNew: break
+                default: return nil
+                }
+                // What is not there stands in nothing.
+                let found = try? status(operation.source ?? operation.path)
+                return found?.inode == inode ? operation.error(number) : nil
+            }
+        }
+    }
 
     private static let kept = ["a": "one", "b": "two", "d/c": "three"]
 
@@ -58,7 +84,7 @@ import Synchronization
         "is told once and passed over: writers write, gc collects the rest, a repair mends the rest, and status counts it",
         arguments: places)
     func passing(_ place: Place) throws {
-        for obstacle in StuckDisk.Obstacle.allCases {
+        for obstacle in Obstacle.allCases {
             let (temporary, path) = try makeStore(place)
             let what = "\(path), \(obstacle)"
             let inode = try require(status("\(temporary.path)/\(path)")).inode
@@ -70,7 +96,7 @@ import Synchronization
                     options: StoreOptions(
                         isDurable: false, reservedByteCount: 1 << 20,
                         notice: { text in told.withLock { $0.append(text) } }),
-                    fileSystem: StuckDisk(obstacle: obstacle, inode: inode))
+                    fileSystem: obstacle.disk(inode))
             }
             func expectToldOnce() {
                 let texts = told.withLock { $0 }
@@ -121,65 +147,5 @@ import Synchronization
             _ = try temporary.reopened().repair { _ in true }
             try expect(temporary.reopened().check().findings, equals: [], "\(what)")
         }
-    }
-}
-
-/// A disk on which one file or directory stays, or cannot be opened.
-private struct StuckDisk: FileSystemWrapper {
-    enum Obstacle: CaseIterable { case immutable, mounted, badSector, othersUser }
-
-    let base: any FileSystem = POSIXFileSystem()
-    let obstacle: Obstacle
-    let inode: UInt64
-
-    init(obstacle: Obstacle, inode: UInt64) {
-        self.obstacle = obstacle
-        self.inode = inode
-    }
-
-    private var number: Int32 {
-        switch obstacle {
-        case .immutable: EPERM
-        case .mounted: EBUSY
-        case .badSector: EIO
-        case .othersUser: EACCES
-        }
-    }
-
-    private func refuse(
-        _ call: String, _ directory: Int32, _ path: UnsafePointer<CChar>
-    ) throws(StoreError) {
-        guard try base.status(directory, path)?.inode == inode else { return }
-        throw StoreError(systemCall: call, errno: number, path: String(cString: path))
-    }
-
-    func open(
-        _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
-    ) throws(StoreError) -> Descriptor {
-        if [.badSector, .othersUser].contains(obstacle) { try refuse("openat", directory, path) }
-        return try base.open(directory, path, access, mode: mode)
-    }
-
-    func remove(
-        _ directory: Int32, _ path: UnsafePointer<CChar>, directory isDirectory: Bool
-    ) throws(StoreError) {
-        try refuse("unlinkat", directory, path)
-        try base.remove(directory, path, directory: isDirectory)
-    }
-
-    func rename(
-        _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
-        to target: Int32, _ targetPath: UnsafePointer<CChar>
-    ) throws(StoreError) {
-        try refuse("renameat", source, sourcePath)
-        try base.rename(source, sourcePath, to: target, targetPath)
-    }
-
-    func renameNew(
-        _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
-        to target: Int32, _ targetPath: UnsafePointer<CChar>
-    ) throws(StoreError) {
-        try refuse("renameat", source, sourcePath)
-        try base.renameNew(source, sourcePath, to: target, targetPath)
     }
 }

@@ -1,5 +1,4 @@
 import StorageTestSupport
-import Synchronization
 
 // What the tests of trees share: exact files, exact looks at them, refusals by code.
 
@@ -117,12 +116,6 @@ extension TemporaryStore {
         return result
     }
 
-    /// Expects that a check finds nothing.
-    func expectClean(deep: Bool = true, sourceLocation: SourceLocation = #_sourceLocation) throws {
-        let found = try reopened().check(CheckOptions(isDeep: deep)).findings
-        #expect(found == [], sourceLocation: sourceLocation)
-    }
-
     /// Makes a directory mode 0755 so that a test can damage what is in it.
     func unlock(_ directory: String) { chmod(directory, 0o755) }
 }
@@ -171,9 +164,7 @@ extension TemporaryStore {
     static func startedOnce() throws -> TemporaryStore {
         let temporary = try TemporaryStore()
         for name in ["A", "B", "C"] { try temporary.add(name, ["index.html": name]) }
-        try temporary.versions.activate("A")
-        let boot = try temporary.versions.boot()
-        try temporary.versions.confirm("A", token: boot.token)
+        try temporary.versions.makeKnownGood("A")
         return temporary
     }
 }

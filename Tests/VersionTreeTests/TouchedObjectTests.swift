@@ -113,8 +113,7 @@ import StorageTestSupport
         let versions = try temporary.opened(
             on: isLayered ? LayeredFileSystem() : POSIXFileSystem())
         _ = try versions.checkout("1", to: temporary.directory.appending("checkout"))
-        try versions.activate("1")
-        _ = try versions.boot()
+        try versions.activateAndBoot("1")
         try expect(isSealed(), equals: !isLayered)
     }
 }

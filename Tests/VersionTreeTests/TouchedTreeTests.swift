@@ -14,9 +14,7 @@ import StorageTestSupport
         try temporary.add("2", ["js/a": Self.right, "c": "third content"])
         try temporary.add("3", ["c": "third content"])
         for name in ["1", "2"] {
-            try temporary.versions.activate(name)
-            let start = try temporary.versions.boot()
-            try temporary.versions.confirm(start.version, token: start.token)
+            try temporary.versions.makeKnownGood(name)
         }
         return temporary
     }
@@ -27,25 +25,19 @@ import StorageTestSupport
         }
     }
 
-    /// What writes the object anew.
-    static let healers = ["another version", "the same version"]
-
-    private func heal(_ how: String, _ temporary: TemporaryStore) throws {
-        if how == "the same version" {
-            try temporary.add("1", RepairTests.files)
-        } else {
-            try temporary.add("4", ["new": "new", "deep/er/a": Self.right])
-        }
-    }
+    /// What writes the object anew: the same version or another one.
+    private static let healers = [
+        ("1", RepairTests.files), ("4", ["new": "new", "deep/er/a": right]),
+    ]
 
     @Test(arguments: touches)
     func `shows what is right again after whatever writes the object anew`(_ touch: Touch) throws {
-        for how in Self.healers {
+        for (version, files) in Self.healers {
             let temporary = try makeStore()
             try touch.happen(temporary.path + "/versions/2/js/a")
-            try heal(how, temporary)
-            try expect(shown(temporary), equals: [Self.right, Self.right], "\(how)")
-            try expect(temporary.reopened().check().findings, equals: [], "\(how)")
+            try temporary.add(version, files)
+            try expect(shown(temporary), equals: [Self.right, Self.right], "\(version)")
+            try expect(temporary.reopened().check().findings, equals: [], "\(version)")
         }
     }
 

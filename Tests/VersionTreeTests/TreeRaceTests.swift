@@ -5,16 +5,12 @@ import StorageTestSupport
 @Suite(.serialized) struct TreeRaceTests {
     private let files = ["a": "one", "d/b": "two"]
 
-    private func addWithoutTree(_ temporary: TemporaryStore) throws {
-        try temporary.add("0", ["other": "content"])
-        try temporary.add("1", files)
-        try temporary.versions.fileSystem.removeTree(
-            temporary.versions.directories.versions.raw, "1")
-    }
-
     @Test func `no tree stays of a version that is retired while it is built`() throws {
         try interleave { temporary in
-            try addWithoutTree(temporary)
+            try temporary.add("0", ["other": "content"])
+            try temporary.add("1", files)
+            try temporary.versions.fileSystem.removeTree(
+                temporary.versions.directories.versions.raw, "1")
         } main: { (versions, _) in
             do throws(StoreError) {
                 try versions.materialize("1")
@@ -89,8 +85,7 @@ import StorageTestSupport
         let temporary = try TemporaryStore()
         let versions = temporary.versions
         for version in ["1", "2", "3"] { try temporary.add(version, ["a": version]) }
-        try versions.activate("1")
-        try versions.confirm("1", token: versions.boot().token)
+        try versions.makeKnownGood("1")
         try versions.activate("2")
         let start = try versions.boot()
         if how == "confirmed" {
@@ -112,8 +107,7 @@ import StorageTestSupport
         let temporary = try TemporaryStore()
         let versions = temporary.versions
         for version in ["1", "2"] { try temporary.add(version, ["a": version]) }
-        try versions.activate("1")
-        try versions.confirm("1", token: versions.boot().token)
+        try versions.makeKnownGood("1")
         try versions.activate("2")
         let start = try versions.boot()
         let left = try versions.leave(
@@ -129,8 +123,7 @@ import StorageTestSupport
         let versions = temporary.versions
         for version in ["1", "2"] {
             try temporary.add(version, ["a": version])
-            try versions.activate(version)
-            try versions.confirm(version, token: versions.boot().token)
+            try versions.makeKnownGood(version)
         }
         let seen = Shared(false)
         let disk = InterposedFileSystem { (verb, file) in

@@ -62,9 +62,7 @@ import StorageTestSupport
         let temporary = try TemporaryStore()
         for number in 1...count {
             try temporary.add("\(number)", files("\(number)"))
-            try temporary.versions.activate("\(number)")
-            let boot = try temporary.versions.boot()
-            try temporary.versions.confirm(boot.version, token: boot.token)
+            try temporary.versions.makeKnownGood("\(number)")
         }
         return temporary
     }
@@ -121,8 +119,7 @@ import StorageTestSupport
         for isRollback in [false, true] {
             let temporary = try makeStore(good: 2)
             try temporary.add("3", files("3"))
-            try temporary.versions.activate("3")
-            _ = try temporary.versions.boot()
+            try temporary.versions.activateAndBoot("3")
             try loss.happen(temporary.path, "2", object("2", temporary))
             if isRollback {
                 try expect(temporary.reopened().rollback().current, equals: "1", "\(loss)")

@@ -1,5 +1,7 @@
 package import Platform
-package import WebServer
+@_exported public import SocketTestSupport
+@_exported public import StorageTestSupport
+@_exported public import WebServer
 
 extension StoreError.Code {
     /// A request that a server would refuse before it looks for anything.

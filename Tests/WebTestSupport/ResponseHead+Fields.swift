@@ -1,7 +1,6 @@
 package import WebServer
 
 extension ResponseHead {
-    /// The values of a field, in order.
     package func values(_ name: String) -> [String] {
         fields.filter { $0.name.lowercased() == name.lowercased() }.map(\.value)
     }

@@ -1,5 +1,4 @@
 import Platform
-import Synchronization
 
 /// Stages small contents on a second thread, because creating a file takes about as long as fetching its content.
 ///
@@ -28,11 +27,11 @@ final class WriteBehind {
             var failure: StoreError?
         }
 
-        let state = Mutex(State())
+        let state = Monitor(State())
 
         /// Takes all waiting contents; if there are none, the writer ends.
         func takeAll() -> [Content] {
-            state.withLock { state in
+            state.change { state in
                 let taken = state.contents
                 state.contents = []
                 if taken.isEmpty { state.isBeingWritten = false }
@@ -41,11 +40,11 @@ final class WriteBehind {
         }
 
         func note(_ content: Content) {
-            state.withLock { $0.byteCount -= content.bytes.count }
+            state.change { $0.byteCount -= content.bytes.count }
         }
 
         func putBack(_ contents: ArraySlice<Content>, _ failure: StoreError) {
-            state.withLock { state in
+            state.change { state in
                 state.contents.insert(contentsOf: contents, at: 0)
                 state.failure = failure
                 state.isBeingWritten = false
@@ -60,19 +59,17 @@ final class WriteBehind {
     /// Takes a content whose bytes are verified.
     /// - Throws: why an earlier content could not be staged. All unstaged contents stay, and are tried with the next.
     func add(_ bytes: [UInt8], as name: String) throws(StoreError) {
-        let byteCount = queue.state.withLock { state in
+        let byteCount = queue.state.change { state in
             state.contents.append(Content(name: name, bytes: bytes))
             state.byteCount += bytes.count
             return state.byteCount
         }
         if byteCount >= Self.beginByteCount { begin() }
         // The writer is the slower one: it gets half of the room first.
-        while byteCount > Self.byteCountMax,
-            queue.state.withLock({
-                $0.isBeingWritten && $0.byteCount > Self.byteCountMax / 2
-            })
-        {
-            pause(milliseconds: 1)
+        if byteCount > Self.byteCountMax {
+            queue.state.wait(until: {
+                !$0.isBeingWritten || $0.byteCount <= Self.byteCountMax / 2
+            }) { _ in }
         }
         try throwFailure()
     }
@@ -80,7 +77,7 @@ final class WriteBehind {
     /// Returns when everything is staged.
     /// - Throws: why something could not be staged; then it may be called again.
     func finish() throws(StoreError) {
-        while queue.state.withLock({ $0.isBeingWritten || !$0.contents.isEmpty }) {
+        while queue.state.change({ $0.isBeingWritten || !$0.contents.isEmpty }) {
             begin()
             writing?.wait()
             try throwFailure()
@@ -88,11 +85,11 @@ final class WriteBehind {
     }
 
     private func throwFailure() throws(StoreError) {
-        if let failure = queue.state.withLock({ $0.failure.take() }) { throw failure }
+        if let failure = queue.state.change({ $0.failure.take() }) { throw failure }
     }
 
     private func begin() {
-        let isIdle = queue.state.withLock { state in
+        let isIdle = queue.state.change { state in
             guard !state.isBeingWritten, !state.contents.isEmpty, state.failure == nil else {
                 return false
             }

@@ -129,11 +129,7 @@ package struct LockWait {
 
     /// Rests for an eighth of the time waited so far, at least a millisecond.
     package func rest() {
-        let waited = waited.components
-        let milliseconds =
-            waited.seconds > 0
-            ? Self.longestPause : waited.attoseconds / 1_000_000_000_000_000 / 8
-        pause(milliseconds: Int32(min(max(1, milliseconds), Self.longestPause)))
+        pause(milliseconds: Int32(min(max(1, waited.milliseconds / 8), Self.longestPause)))
     }
 
     package mutating func tell(_ holder: LockHolder) {

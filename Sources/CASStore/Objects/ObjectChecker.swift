@@ -50,6 +50,8 @@ package struct ObjectChecker: ~Copyable {
             // pread(2) of a regular file is short only at its end.
             return (Fingerprinter.fingerprint(first), Int64(count))
         }
+        // What a read that failed has left.
+        _ = fingerprinter.finish()
         fingerprinter.update(first)
         var offset = Int64(count)
         while true {
@@ -76,21 +78,21 @@ package struct ObjectChecker: ~Copyable {
 }
 
 /// Keeps the reads of all threads of a check below a rate.
-final class ReadPace: Sendable {
+package final class ReadPace: Sendable {
     private let limit: Mutex<RateLimit>
     private let began = ContinuousClock.now
     private let check: @Sendable () throws(StoreError) -> Void
 
     /// - Parameter check: called while a thread waits; what it throws ends the wait.
-    init(byteRate: Int64, _ check: @escaping @Sendable () throws(StoreError) -> Void) {
+    package init(byteRate: Int64?, _ check: @escaping @Sendable () throws(StoreError) -> Void) {
         limit = Mutex(RateLimit(byteRate: byteRate))
         self.check = check
     }
 
     /// Counts bytes read, and waits until more may be.
-    func spend(_ count: Int) throws(StoreError) {
+    package func spend(_ count: Int) throws(StoreError) {
         var wait = limit.withLock { limit in
-            limit.fill(at: milliseconds())
+            limit.fill(at: (ContinuousClock.now - began).milliseconds)
             limit.take(count)
             return limit.wait
         }
@@ -98,14 +100,9 @@ final class ReadPace: Sendable {
             try check()
             pause(milliseconds: Int32(min(wait, 100)))
             wait = limit.withLock { limit in
-                limit.fill(at: milliseconds())
+                limit.fill(at: (ContinuousClock.now - began).milliseconds)
                 return limit.wait
             }
         }
-    }
-
-    private func milliseconds() -> Int64 {
-        let (seconds, attoseconds) = (ContinuousClock.now - began).components
-        return seconds * 1000 + attoseconds / 1_000_000_000_000_000
     }
 }

@@ -38,9 +38,6 @@ extension StringProtocol {
     func trimmed(
         _ isBlank: (Unicode.Scalar) -> Bool = { $0 == " " || (9...13).contains($0.value) }
     ) -> String {
-        var rest = Substring(self).unicodeScalars
-        while let scalar = rest.first, isBlank(scalar) { rest.removeFirst() }
-        while let scalar = rest.last, isBlank(scalar) { rest.removeLast() }
-        return String(rest)
+        String(Substring(self).unicodeScalars.trimmed(where: isBlank))
     }
 }

@@ -22,7 +22,7 @@ package struct CommandError: ProgramError, Hashable {
         self.message = message
     }
 
-    init(reporting error: any Error) {
+    package init(reporting error: any Error) {
         switch error {
         case let error as any ProgramError:
             self.init(error.status, code: error.code, message: error.message)

@@ -7,6 +7,8 @@ package struct Diagnostics: Sendable {
     let errors: Output
     let isJSON: Bool
     let isQuiet: Bool
+    /// Gets warnings instead of standard error.
+    var warned: (@Sendable (String) -> Void)?
 
     /// Prints a note, unless `--quiet` or `--json` is given.
     package func note(_ text: DisplayText) {
@@ -17,6 +19,7 @@ package struct Diagnostics: Sendable {
 
     /// Prints a warning: something a person should know, although the command continues.
     package func warn(code: String, _ message: String) {
+        if let warned { return warned(shown(message)) }
         report("warning", code: code, message: message, .yellow)
     }
 
@@ -72,7 +75,7 @@ package struct Diagnostics: Sendable {
     }
 
     /// Removes the secrets that addresses may carry.
-    private func shown(_ message: String) -> String {
+    package func shown(_ message: String) -> String {
         withoutSecrets(message, mark: "…", ofAddressesOnly: true)
     }
 

@@ -1,5 +1,4 @@
 internal import Platform
-import Synchronization
 
 /// Writes lines to a file that may block: a pipe that is not read, a paused terminal, a slow disk.
 ///
@@ -33,8 +32,7 @@ package final class LineQueue: Sendable {
     private let byteCountMax: Int
     /// Whether a write may wait for a reader, so that the thread must ask for room.
     private let mayBlock: Bool
-    private let state = Mutex(State())
-    private let bell = ThreadBell()
+    private let state = Monitor(State())
     private let onTurn: @Sendable () -> Void
     private let onLoss: @Sendable (Int) -> [UInt8]?
     private let onFailure: @Sendable (_ reason: String) -> Void
@@ -60,7 +58,7 @@ package final class LineQueue: Sendable {
 
     /// Adds a line, including its line feed; never waits.
     package func add(_ line: [UInt8]) {
-        let needsThread = state.withLock { state -> Bool in
+        let needsThread = state.change { state -> Bool in
             guard !state.isBroken else { return false }
             guard state.cost + line.count + Self.overhead <= byteCountMax else {
                 state.dropped += 1
@@ -73,23 +71,18 @@ package final class LineQueue: Sendable {
         }
         if needsThread, !Parallel.start({ self.run() }) {
             // No thread is available: the next line tries again.
-            state.withLock { $0.hasThread = false }
+            state.change { $0.hasThread = false }
         }
-        bell.ring()
     }
 
     /// Writes what is queued, as long as it flows, and drops the rest; waits at most a second for a started line.
     package func end() {
-        var seen = -1
-        while true {
-            let (done, isOver) = state.withLock { ($0.done, $0.isOver) }
-            if isOver || done == seen { return }
-            seen = done
-            let deadline = SystemClock.now + Self.endPause
-            while SystemClock.now < deadline {
-                if state.withLock({ $0.done != seen || $0.isOver }) { break }
-                pause(milliseconds: 1)
-            }
+        var (seen, isOver) = (-1, false)
+        while !isOver {
+            let news = state.wait(
+                atMost: Self.endPause, until: { $0.done != seen || $0.isOver }
+            ) { ($0.done, $0.isOver) }
+            (seen, isOver) = news ?? (seen, true)
         }
     }
 
@@ -109,7 +102,7 @@ package final class LineQueue: Sendable {
 
     private func run() {
         while true {
-            let lines = state.withLock { state -> [[UInt8]] in
+            let lines = state.wait(until: { !$0.waiting.isEmpty || $0.dropped > 0 }) { state in
                 // The last loss is reported even if no further line comes.
                 if state.waiting.isEmpty { noteLoss(&state) }
                 defer { state.waiting = [] }
@@ -117,17 +110,16 @@ package final class LineQueue: Sendable {
             }
             for line in lines {
                 write(line)
-                state.withLock { state in
+                state.change { state in
                     state.cost -= line.count + Self.overhead
                     state.done += 1
                 }
             }
-            if lines.isEmpty { bell.wait() }
         }
     }
 
     private func write(_ line: [UInt8]) {
-        guard !state.withLock({ $0.isBroken }) else { return }
+        guard !state.change({ $0.isBroken }) else { return }
         onTurn()
         do throws(SystemError) {
             guard mayBlock else { return try System.write(line[...], to: descriptor) }
@@ -140,7 +132,7 @@ package final class LineQueue: Sendable {
             }
         } catch {
             // A disk that is full for a moment takes the next line; a reader that has gone takes none.
-            let isNews = state.withLock { state -> Bool in
+            let isNews = state.change { state -> Bool in
                 if error.isClosedPipe { state.isBroken = true }
                 defer { state.hasFailed = true }
                 return !state.isBroken && !state.hasFailed
@@ -151,8 +143,8 @@ package final class LineQueue: Sendable {
 
     private func waitForRoom() throws(SystemError) {
         if try System.isWritable(descriptor, within: .zero) { return }
-        state.withLock { $0.isStuck = true }
-        defer { state.withLock { $0.isStuck = false } }
+        state.change { $0.isStuck = true }
+        defer { state.change { $0.isStuck = false } }
         while try !System.isWritable(descriptor, within: nil) {}
     }
 }

@@ -26,30 +26,22 @@ package enum FilterProgram {
     ) throws(SystemError) -> (ending: Ending, output: [UInt8]) {
         let isLeader = !System.hasTerminal
         // Others do not expect the signals to be ignored that this program ignores (Interruption).
-        let started = try ChildProgram.spawn(
-            "/bin/sh", ["sh", "-c", command], takingErrors: false,
-            Int32(POSIX_SPAWN_SETSIGDEF) | (isLeader ? Int32(POSIX_SPAWN_SETPGROUP) : 0))
-        let child = ChildProgram(
-            started.process, output: started.output, input: nil, isLeader: isLeader)
-        var input: Int32? = started.input
-        _ = fcntl(started.input, F_SETFL, fcntl(started.input, F_GETFL) | O_NONBLOCK)
-        func closeInput() {
-            if let open = input { ChildProgram.shut([open]) }
-            input = nil
+        let child = try ChildProgram("/bin/sh", ["sh", "-c", command], isLeader: isLeader)
+        if let input = child.input {
+            _ = fcntl(input, F_SETFL, fcntl(input, F_GETFL) | O_NONBLOCK)
         }
-        defer { closeInput() }
         let deadline = ContinuousClock.now + limit
         var rest = bytes[...]
         var answer: [UInt8] = []
         var isAnswering = true
         while true {
-            if rest.isEmpty || !isAnswering { closeInput() }
+            if rest.isEmpty || !isAnswering { child.closeInput() }
             guard deadline > .now else { return (.late, answer) }
             // What it wrote before is in the pipe; its children may hold that open for longer.
-            let hasEnded = child.glance() == .ended
+            let hasEnded = child.hasEnded
             var requests = [
                 pollfd(fd: isAnswering ? child.output : -1, events: Int16(POLLIN), revents: 0),
-                pollfd(fd: input ?? -1, events: Int16(POLLOUT), revents: 0),
+                pollfd(fd: child.input ?? -1, events: Int16(POLLOUT), revents: 0),
                 pollfd(
                     fd: Interruption.wakeDescriptor ?? -1, events: Int16(POLLIN), revents: 0),
             ]
@@ -65,11 +57,11 @@ package enum FilterProgram {
             } else if hasEnded {
                 return (child.wait().map { .exited($0) } ?? .killed, answer)
             }
-            if requests[1].revents != 0, let input {
+            if requests[1].revents != 0, let input = child.input {
                 let count = rest.withUnsafeBytes { write(input, $0.baseAddress, $0.count) }
                 if count > 0 { rest = rest.dropFirst(count) }
                 // It has closed its input, having read all it wants.
-                if count < 0, errno != EAGAIN, errno != EINTR { closeInput() }
+                if count < 0, errno != EAGAIN, errno != EINTR { child.closeInput() }
             }
         }
     }

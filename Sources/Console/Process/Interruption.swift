@@ -84,6 +84,13 @@ package enum Interruption {
     }
 }
 
+/// Waits until a descriptor is readable or at its end, or a signal asks this program to stop.
+package func waitUntilReadable(_ descriptor: Int32) {
+    let watched = [descriptor] + [Interruption.wakeDescriptor].compactMap { $0 }
+    // If waiting fails, the read that follows waits, and reports any error.
+    _ = try? System.waitUntilReadable(watched)
+}
+
 typealias SignalHandler = @convention(c) (Int32) -> Void
 
 #if canImport(Darwin)

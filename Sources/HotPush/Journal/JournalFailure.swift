@@ -38,8 +38,8 @@ package struct JournalFailure: Sendable, Hashable {
         .locked, .outOfMemory, .badTrust, .badLifecycle, StoreError.Code(noFetchingProgram),
     ]
 
-    /// The code of a command that lets another program fetch where that cannot be run: no origin was asked.
-    package static let noFetchingProgram = "noFetchingProgram"
+    /// In logs of earlier servers, which let another program fetch: it could not be run, so no origin was asked.
+    private static let noFetchingProgram = "noFetchingProgram"
 
     private static let lastingCodes: Set<String> = Set(
         [
@@ -51,6 +51,6 @@ package struct JournalFailure: Sendable, Hashable {
             // Trust and credentials.
             .untrusted, .badOrigin, .credentials, .accessDenied, .noBucket,
         ].map(\.description)
-            // Commands that let another program fetch: there is none, or it refuses its command line.
+            // Servers that update: a pull refuses its command line.
             + [noFetchingProgram, "usage"])
 }

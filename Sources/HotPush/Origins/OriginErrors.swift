@@ -1,8 +1,6 @@
 public import CASStore
 
 extension StoreError.Code {
-    /// A text does not name an origin: an unknown scheme, a URL without a host.
-    public static let badOrigin = Self("badOrigin")
     /// The directory contains no origin.
     public static let noOrigin = Self("noOrigin")
     /// A name breaks the rules for channels.

@@ -1,237 +1,94 @@
-public import CASStore
+import CASStore
 import VersionTree
 
-// What the transport delivers: heads, bytes, ends.
+// What becomes of answers: content in the store, another attempt, or an error.
 
 extension Download {
-    func begin(_ id: Int, _ head: TransferHead) -> BodyDecision {
-        guard let transfer = running[id] else { return .refuse }
-        transfer.head = head
-        if !RetryPolicy.isWorthRetrying(status: head.status) { noteAnswer(to: id) }
-        if head.status == 304, !transfer.kept.isEmpty {
-            transfer.unchanged = Self.unchanged(head, transfer.kept)
-            if transfer.unchanged == nil {
-                transfer.use = .askForWhole("the server does not say which content it means (304)")
-            }
-            return .discard
-        }
-        let use = Resumption.use(of: head, for: transfer.part, asked: transfer.question)
-        transfer.use = use
-        switch use {
-        case .append, .startOver:
-            if let problem = contradiction(head, transfer) {
-                transfer.trouble = problem
-                transfer.isHeadWrong = true
-                return .refuse
-            }
-            transfer.work.validator = Validator(head) ?? transfer.work.validator
-            transfer.work.tag = head.tag.flatMap { Validator.isStrongTag($0) ? $0 : nil }
-            guard case .startOver = use else { return .take }
-            transfer.work.turns.begunPart()
-            do throws(StoreError) {
-                let offset = transfer.arrival?.offset ?? 0
-                if offset > 0 {
-                    noteBegunAnew(transfer, head, offset)
-                    try transfer.arrival?.restart()
-                    forgetResumed(&transfer.work)
-                }
-                try transfer.arrival?.note(source: Validator(head)?.fieldValue)
-            } catch {
-                failure = error
-                return .refuse
-            }
-            return .take
-        case .refuse(let reason):
-            transfer.trouble = wrong(transfer, reason)
-            transfer.isHeadWrong = true
-            return .refuse
-        case .complete, .failure: return .discard
-        case .askForWhole: return .refuse
-        }
-    }
-
     /// What was under way when an outage began says nothing of its end.
-    private func noteAnswer(to id: Int) {
+    func noteAnswer(to id: Int) {
         refusals.answered()
         guard let outage, id > outage.lastID else { return }
         self.outage = nil
         budget.forget(Outage.budgetID..<Outage.budgetID + 1)
     }
 
-    private func noteBegunAnew(_ transfer: Running, _ head: TransferHead, _ byteCount: Int64) {
-        guard begunAnew == nil, transfer.question.isForRest,
-            transfer.part.validator.map({ $0 == Validator(head) }) ?? true
+    func noteBegunAnew(_ attempt: Attempt, _ head: TransferHead, _ byteCount: Int64) {
+        guard begunAnew == nil, attempt.question.isForRest,
+            attempt.part.validator.map({ $0 == Validator(head) }) ?? true
         else { return }
-        begunAnew = (file(of: transfer.work.content).path.description, byteCount)
+        begunAnew = (file(of: attempt.job.content).path.description, byteCount)
     }
 
-    private func contradiction(_ head: TransferHead, _ transfer: Running) -> StoreError? {
+    func contradiction(_ head: TransferHead, _ attempt: Attempt) -> StoreError? {
         guard let tag = head["etag"] else { return nil }
-        for check in file(of: transfer.work.content).checks {
+        for check in file(of: attempt.job.content).checks {
             guard let expected = check.entityTag, let named = ContentCheck.digits(in: tag),
                 named != expected
             else { continue }
-            return format.error(.fileMismatch(file(of: transfer.work.content)))
+            return format.error(.fileMismatch(file(of: attempt.job.content)))
         }
         return nil
     }
 
-    private func wrong(_ transfer: Running, _ reason: String) -> StoreError {
-        format.error(.fileDiffers(file(of: transfer.work.content), reason))
+    func wrong(_ attempt: Attempt, _ reason: String) -> StoreError {
+        format.error(.fileDiffers(file(of: attempt.job.content), reason))
     }
 
-    func receive(_ id: Int, _ bytes: UnsafeRawBufferPointer) -> Bool {
-        guard let transfer = running[id] else { return false }
-        do throws(StoreError) {
-            try transfer.arrival?.append(bytes.bytes)
-        } catch {
-            if error.code == .mismatch {
-                transfer.trouble = wrong(transfer, error.message)
-            } else {
-                failure = error
-            }
-            return false
+    func askForWhole(_ work: Work, _ arrival: consuming Arrival) throws(StoreError) {
+        var work = work
+        // Another source may continue from these bytes.
+        if isProvable(work.content), work.turns.areMany, !work.hasSparedPart {
+            try arrival.suspend()
+            work.hasSparedPart = true
+            work.wait(until: .now, stays: false)
+            return waiting.append(work)
         }
-        if file(of: transfer.work.content).needsInspection {
-            transfer.inspected.append(contentsOf: bytes)
-        }
-        let pace = transfer.drip.pace(bytes.count, among: running.count)
-        if pace == .dripping {
-            transfer.isTooSlow = true
-            return false
-        }
-        figures.bytes += Int64(bytes.count)
-        let offset = transfer.arrival?.offset ?? 0
-        if offset > transfer.work.highWater {
-            count(&transfer.work, upTo: offset)
-            if pace == .kept { budget.progressed(transfer.work.budgetID) }
-        }
-        return true
-    }
-
-    func end(_ id: Int, _ result: TransferOutcome) {
-        guard let transfer = running.removeValue(forKey: id), let arrival = transfer.arrival.take()
-        else { return }
-        do throws(StoreError) {
-            try end(transfer, arrival, result)
-        } catch {
-            if failure == nil { failure = error }
-        }
-    }
-
-    private func end(
-        _ transfer: Running, _ arrival: consuming Arrival, _ result: TransferOutcome
-    ) throws(StoreError) {
-        if let trouble = transfer.trouble {
-            if transfer.isHeadWrong, transfer.work.turns.areMany {
-                try arrival.suspend()
-            } else {
-                try arrival.discard()
-            }
-            return try tryAgain(transfer.work, after: trouble)
-        }
-        if failure != nil || result == .cancelled { return try arrival.suspend() }
-        if let unchanged = transfer.unchanged, result == .finished {
-            try arrival.discard()
-            return try take(unchanged, for: transfer.work)
-        }
-        switch transfer.use {
-        case .complete where result == .finished: return try finish(transfer.work, arrival)
-        case .askForWhole(let reason):
-            // The next request has no range, so it cannot fail here again.
-            guard !transfer.work.asksForWhole else { throw wrong(transfer, reason) }
-            var work = transfer.work
-            // Another source may continue from these bytes.
-            if isProvable(work.content), work.turns.areMany, !work.hasSparedPart {
-                try arrival.suspend()
-                work.hasSparedPart = true
-                work.wait(until: .now, stays: false)
-                return waiting.append(work)
-            }
-            try arrival.discard()
-            work.asksForWhole = true
-            work.validator = nil
-            waiting.append(work)
-            return
-        case .append, .startOver:
-            if result == .finished, transfer.question.isForRest,
-                let whole = transfer.wholeByteCount,
-                arrival.offset < whole, arrival.offset > transfer.part.byteCount
-            {
-                // A server may send less than the requested rest (RFC 9110, section 15.3.7).
-                try arrival.suspend()
-                return waiting.append(transfer.work)
-            }
-            if result == .finished, isEndUnproved(transfer) {
-                try arrival.discard()
-                let failure = TransferFailure(
-                    .broken,
-                    "nothing shows that all of \(url(of: transfer.work)) came: its server must send Content-Length or chunks, "
-                        + "since the release says neither a size nor a digest")
-                return try tryAgain(transfer.work, after: StoreError(failure))
-            }
-            guard result != .finished else {
-                return try finish(transfer.work, arrival, transfer.inspected)
-            }
-            if result == .tooLarge {
-                try arrival.discard()
-                return try tryAgain(
-                    transfer.work, after: wrong(transfer, "the server sends more bytes"))
-            }
-        default: break
-        }
-        try giveUpOrWait(transfer, arrival, result)
+        try arrival.discard()
+        work.asksForWhole = true
+        work.validator = nil
+        waiting.append(work)
     }
 
     /// Whether neither the answer nor the release would reveal a body that was cut off.
-    private func isEndUnproved(_ transfer: Running) -> Bool {
-        let content = transfer.work.content
-        return transfer.head?.isUnframed == true && transfer.wholeByteCount == nil
+    func isEndUnproved(_ attempt: Attempt) -> Bool {
+        let content = attempt.job.content
+        return attempt.head?.isUnframed == true && attempt.wholeByteCount == nil
             && content.isProvisional && labels(of: content).isEmpty
             && !file(of: content).isProvable
     }
 
-    private func giveUpOrWait(
-        _ transfer: Running, _ arrival: consuming Arrival, _ ended: TransferOutcome
+    func giveUpOrWait(
+        _ attempt: Attempt, _ arrival: consuming Arrival, _ result: TransferOutcome
     ) throws(StoreError) {
-        let result: TransferOutcome =
-            transfer.isTooSlow
-            ? .failed(
-                TransferFailure(.timeout, "\(url(of: transfer.work)) comes too slowly to finish"))
-            : ended
         if case .failed(let failure) = result, failure.kind == .malformed {
             // A proxy that alters content may pass the origin's own bytes if asked for them.
             try arrival.suspend()
-            return try tryAgain(transfer.work, after: StoreError(failure))
+            return try tryAgain(attempt.job, after: StoreError(failure))
         }
-        var work = transfer.work
-        // Bytes received a second time are not progress, so they must not extend the retries.
-        let newByteCount = transfer.work.highWater - transfer.highWaterBefore
+        var work = attempt.job
         let hasPart = arrival.offset > 0
         try arrival.suspend()
-        if isOfOrigin(transfer, result) { return try waitForOrigin(transfer, result) }
-        let decision = budget.decide(
-            work.budgetID, result, head: transfer.head, newByteCount: max(0, newByteCount),
-            lasting: transfer.drip.lasted, among: running.count + 1, now: secondsNow(),
-            using: &generator)
+        if isOfOrigin(attempt, result) { return try waitForOrigin(attempt, result) }
+        let decision = decide(attempt, result)
         if case .again(let delay) = decision {
-            let isOfUse = newByteCount >= 64 << 10 || (hasPart && !isProvable(work.content))
-            work.wait(until: .now + delay, stays: isOfUse && !transfer.isTooSlow)
+            let isOfUse =
+                attempt.newByteCount >= 64 << 10 || (hasPart && !isProvable(work.content))
+            work.wait(until: .now + delay, stays: isOfUse && !attempt.isTooSlow)
             return waiting.append(work)
         }
         if decision != .pullSpent, work.leave() { return waiting.append(work) }
-        if let status = transfer.head?.status, [403, 404, 410].contains(status),
+        if let status = attempt.head?.status, [403, 404, 410].contains(status),
             file(of: work.content).isOptional
         {
             return leaveOut(work)
         }
-        throw problem(transfer, result)
+        throw problem(attempt, result)
     }
 
-    private func problem(_ transfer: Running, _ ended: TransferOutcome) -> StoreError {
-        let url = url(of: transfer.work)
-        if let status = transfer.head?.status, status >= 400 {
-            return format.error(.fileStatus(file(of: transfer.work.content), status), at: url)
+    private func problem(_ attempt: Attempt, _ ended: TransferOutcome) -> StoreError {
+        let url = url(of: attempt.job)
+        if let status = attempt.head?.status, status >= 400 {
+            return format.error(.fileStatus(file(of: attempt.job.content), status), at: url)
         }
         guard case .failed(let trouble) = ended else {
             return StoreError(.network, "unable to fetch \(url)")
@@ -240,35 +97,35 @@ extension Download {
     }
 
     /// Whether this failure is the origin's, whichever file was requested; other sources may work meanwhile.
-    private func isOfOrigin(_ transfer: Running, _ ended: TransferOutcome) -> Bool {
-        let status = transfer.head?.status
-        guard !transfer.work.turns.areMany, status ?? 400 >= 400,
+    private func isOfOrigin(_ attempt: Attempt, _ ended: TransferOutcome) -> Bool {
+        let status = attempt.head?.status
+        guard !attempt.job.turns.areMany, status ?? 400 >= 400,
             RetryPolicy.isWorthRetrying(ended, status: status)
         else { return false }
         if case .failed(let failure) = ended, failure.kind.isUnreached { return true }
-        return outage != nil || refusals.refused(transfer.work.budgetID)
+        return outage != nil || refusals.refused(attempt.job.budgetID)
     }
 
     /// Makes all files wait; the outage is one failure, however many requests it refuses.
     private func waitForOrigin(
-        _ transfer: Running, _ ended: TransferOutcome
+        _ attempt: Attempt, _ ended: TransferOutcome
     ) throws(StoreError) {
-        if outage.map({ transfer.id > $0.lastID }) ?? true {
+        if outage.map({ attempt.id > $0.lastID }) ?? true {
             // The refusals that showed it were not those of their files.
             if outage == nil { budget.forgetAll() }
             let decision = budget.decide(
-                Outage.budgetID, ended, head: transfer.head, newByteCount: 0, now: secondsNow(),
+                Outage.budgetID, ended, head: attempt.head, newByteCount: 0, now: secondsNow(),
                 using: &generator)
-            guard case .again(let delay) = decision else { throw problem(transfer, ended) }
+            guard case .again(let delay) = decision else { throw problem(attempt, ended) }
             outage = Outage(until: .now + delay, lastID: lastID)
         }
-        var work = transfer.work
+        var work = attempt.job
         work.due = outage?.until
         waiting.append(work)
     }
 
     /// Retries content that does not match the release: the origin may be between two versions.
-    private func tryAgain(_ work: Work, after trouble: StoreError) throws(StoreError) {
+    func tryAgain(_ work: Work, after trouble: StoreError) throws(StoreError) {
         var work = work
         work.wrongCount += 1
         work.validator = nil
@@ -354,9 +211,115 @@ extension Download {
         finished.removeAll(keepingCapacity: true)
         try settled(batch)
     }
-}
 
-extension StoreError.Code {
-    /// An origin is unreachable or stops midway.
-    public static let network = Self("network")
+    // MARK: Progress
+
+    /// Counts new bytes; if the release gives no size, they raise the total too.
+    func count(_ work: inout Work, upTo highWater: Int64) {
+        progress.figures.bytes += highWater - work.highWater
+        if work.content.byteCount == nil { progress.bytesTotal += highWater - work.highWater }
+        work.highWater = highWater
+    }
+
+    func countResumed(_ work: inout Work, _ byteCount: Int64) {
+        figures.resumedBytes += byteCount
+        work.resumedByteCount = byteCount
+        count(&work, upTo: byteCount)
+        // They did not arrive in this pull.
+        progress.figures.bytes -= byteCount
+        progress.figures.resumedBytes += byteCount
+    }
+
+    /// Subtracts bytes staged by an earlier pull that must be fetched again.
+    func forgetResumed(_ work: inout Work) {
+        figures.resumedBytes -= work.resumedByteCount
+        progress.figures.bytes += work.resumedByteCount
+        progress.figures.resumedBytes -= work.resumedByteCount
+        work.resumedByteCount = 0
+    }
+
+    func takeBack(_ work: inout Work) {
+        forgetResumed(&work)
+        count(&work, upTo: 0)
+    }
+
+    /// Sets the total to what has arrived plus what must still be fetched one by one.
+    func restOfProgress() {
+        var rest: Int64 = 0
+        for work in queue where !unpacked.contains(work.content.name) {
+            rest = rest.addingClamped(work.content.byteCount ?? 0)
+        }
+        progress.bytesTotal = progress.bytes.addingClamped(rest)
+    }
+
+    // MARK: Content in the store that the server confirms by answering 304 to `If-None-Match`
+
+    /// Stored content to ask about, if the whole of it is requested.
+    func kept(for work: Work, from offset: Int64) -> [ArrivedContent] {
+        offset == 0 && !work.asksForWhole && work.wrongCount == 0 ? work.content.kept : []
+    }
+
+    /// The content that a 304 confirms; nil if it does not say which (RFC 9110, section 15.4.5).
+    static func unchanged(_ head: TransferHead, _ kept: [ArrivedContent]) -> ArrivedContent? {
+        guard head.status == 304 else { return nil }
+        guard let tag = head["etag"] else { return kept.count == 1 ? kept.first : nil }
+        return kept.first { $0.entityTag?.utf8.elementsEqual(tag.utf8) == true }
+    }
+
+    func take(_ one: ArrivedContent, for work: Work) throws(StoreError) {
+        guard try arrivals.rely(on: one.address) else {
+            // A collection has deleted it meanwhile.
+            var work = work
+            work.asksForWhole = true
+            return waiting.append(work)
+        }
+        budget.forget(work.budgetIDs)
+        progress.filesTotal -= 1
+        progress.bytesTotal -= work.content.byteCount ?? 0
+        unchanged.count += 1
+        unchanged.byteCount += one.byteCount
+        finished.append(ArrivedFile(content: work.content, arrived: one))
+    }
+
+    // MARK: Content that comes out of packs, or is already staged
+
+    var missing: (count: Int, byteCount: Int64) {
+        (wanted.count, wanted.values.reduce(0) { $0.addingClamped($1.byteCount ?? 0) })
+    }
+
+    func isMissing(_ address: ObjectID) -> Bool { wanted[address] != nil }
+
+    func begin(_ object: Reference) throws(StoreError) -> Arrival? {
+        guard let content = wanted[object.address] else { return nil }
+        return try begin(content)
+    }
+
+    /// Deletes the object and returns false if its bytes do not match.
+    func finish(_ address: ObjectID, _ arrival: consuming Arrival) throws(StoreError) -> Bool {
+        guard let content = wanted[address] else { return true }
+        let file = file(of: content)
+        let arrived: Arrived
+        do throws(StoreError) {
+            arrived = try arrival.finish { (digests) throws(StoreError) in
+                try file.isProved(by: digests)
+            }
+        } catch {
+            guard error.code == .mismatch else { throw error }
+            return false
+        }
+        wanted[address] = nil
+        unpacked.insert(content.name)
+        figures.files += 1
+        try add(content, arrived.object)
+        return true
+    }
+
+    /// Takes whole contents that an earlier, killed pull left staged.
+    func takeStaged() throws(StoreError) {
+        for content in plan.contents where content.byteCount ?? 0 > 0 {
+            guard let address = file(of: content).address, isMissing(address) else { continue }
+            let arrival = try begin(content)
+            if arrival.offset == content.byteCount { _ = try finish(address, arrival) }
+        }
+    }
 }

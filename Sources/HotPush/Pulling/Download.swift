@@ -1,10 +1,8 @@
 import CASStore
 
-/// Fetches the contents of a plan: gives requests to the transport, and received content to the store.
-///
-/// Belongs to one thread. An error becomes ``failure`` and ends the download; arrived content is kept.
-final class Download: TransferClient {
-    struct Work {
+/// Fetches the contents of a plan into the store.
+final class Download: Transfers<Download.Work, Download.Attempt> {
+    struct Work: TransferJob {
         let content: DownloadPlan.Content
         var turns: SourceTurns
         var due: ContinuousClock.Instant?
@@ -52,21 +50,15 @@ final class Download: TransferClient {
         }
     }
 
-    final class Running {
-        let id: Int
-        var work: Work
+    final class Attempt: Transfer<Work> {
         var arrival: Arrival?
         let part: StagedPart
         let question: StagedPart.Question
         let kept: [ArrivedContent]
         var unchanged: ArrivedContent?
-        var head: TransferHead?
         var use: ResponseUse?
-        var isTooSlow = false
         var trouble: StoreError?
         var isHeadWrong = false
-        let highWaterBefore: Int64
-        var drip: DripWatch
         var inspected: [UInt8] = []
 
         var wholeByteCount: Int64? {
@@ -75,17 +67,14 @@ final class Download: TransferClient {
         }
 
         init(
-            _ id: Int, _ work: Work, _ arrival: consuming Arrival, _ part: StagedPart,
-            _ question: StagedPart.Question, _ kept: [ArrivedContent], _ drip: DripWatch
+            _ work: Work, _ arrival: consuming Arrival, _ part: StagedPart,
+            _ question: StagedPart.Question, _ kept: [ArrivedContent]
         ) {
-            self.id = id
-            self.work = work
             self.kept = kept
-            self.drip = drip
-            highWaterBefore = work.highWater
             self.arrival = consume arrival
             self.part = part
             self.question = question
+            super.init(work)
         }
     }
 
@@ -96,11 +85,9 @@ final class Download: TransferClient {
     let inspect: (ReleaseFile, [UInt8]) throws(StoreError) -> Void
     /// Called with contents that are durably in the store.
     let settled: ([ArrivedFile]) throws(StoreError) -> Void
-    let isInterrupted: () -> Bool
     let report: (UpdateProgress) -> Void
     private static let unknownByteCountMax: Int64 = 1 << 30
     private let labels: [ObjectID: [Label]]
-    private(set) var dripLimit: DripLimit?
     /// Whether optional content that keeps arriving with other bytes counts as absent.
     var leavesOutWrongContent = false
 
@@ -109,24 +96,16 @@ final class Download: TransferClient {
     /// The versions that this download completed.
     var completed: [String] = []
 
-    private var queue: [Work]
+    private(set) var queue: [Work]
     var wanted: [ObjectID: DownloadPlan.Content] = [:]
     var unpacked: Set<ObjectID> = []
     private var position = 0
-    var waiting: [Work] = []
-    var running: [Int: Running] = [:]
-    private(set) var lastID = 0
     /// While it lasts, only the request that probes the origin starts.
     var outage: Outage?
     var refusals = Refusals()
     var finished: [ArrivedFile] = []
-    var budget: RetryBudget
-    var generator = SystemRandomNumberGenerator()
-    var failure: StoreError?
     /// Wrong content is subtracted again.
     var progress = UpdateProgress()
-    /// Includes content that turned out to be wrong.
-    var figures = DownloadFigures()
     /// Contents of optional files that the origin does not have.
     var absent: Set<ObjectID> = []
     /// The paths of ``absent``.
@@ -147,9 +126,7 @@ final class Download: TransferClient {
         self.arrivals = arrivals
         self.inspect = inspect
         self.settled = settled
-        self.isInterrupted = isInterrupted
         report = options.progress
-        budget = options.budget(options.retries.afterAnswer)
         labels = plan.labels
         queue = plan.contents.map { content in
             let file = plan.release.files[content.file]
@@ -157,6 +134,8 @@ final class Download: TransferClient {
                 content: content, turns: SourceTurns(file.plainSources),
                 validator: file.promisedValidator)
         }
+        super.init(
+            options.budget(options.retries.afterAnswer), isInterrupted: isInterrupted)
         progress.filesTotal = plan.contents.count
         progress.bytesTotal = plan.byteCount
         for content in plan.contents {
@@ -175,30 +154,15 @@ final class Download: TransferClient {
         }
     }
 
-    /// An error becomes ``failure``; throws only what is wrong with the transport itself.
-    func run(over transport: any Transport) throws(StoreError) {
-        dripLimit = DripLimit(budget.policy, over: transport)
-        try transport.run(self)
-    }
-
     func file(of content: DownloadPlan.Content) -> ReleaseFile { plan.release.files[content.file] }
 
     func labels(of content: DownloadPlan.Content) -> [Label] { labels[content.name] ?? [] }
 
     // MARK: What to ask for
 
-    func next() -> NextTransfer {
+    override func next() -> NextTransfer {
         if failure == nil, let rest { return .wait(milliseconds: rest) }
-        while failure == nil {
-            guard let work = nextWork() else { break }
-            do throws(StoreError) {
-                if let request = try begin(work) { return .request(request) }
-            } catch {
-                failure = error
-            }
-        }
-        guard failure == nil, let due = waiting.compactMap(\.due).min() else { return .nothing }
-        return .wait(milliseconds: Int(max(1, (due - .now).milliseconds + 1)))
+        return super.next()
     }
 
     /// For how many milliseconds nothing may start; nil if something may.
@@ -209,7 +173,7 @@ final class Download: TransferClient {
         return running.keys.contains { $0 > outage.lastID } ? 50 : nil
     }
 
-    private func nextWork() -> Work? {
+    override func nextJob() -> Work? {
         let isFreshFirst = outage?.probesFresh ?? false
         if !isFreshFirst, let work = nextWaiting() { return work }
         while position < queue.count {
@@ -217,13 +181,6 @@ final class Download: TransferClient {
             if !unpacked.contains(queue[position].content.name) { return queue[position] }
         }
         return isFreshFirst ? nextWaiting() : nil
-    }
-
-    private func nextWaiting() -> Work? {
-        if waiting.isEmpty { return nil }
-        let now = ContinuousClock.now
-        let ready = waiting.firstIndex { $0.due.map { $0 <= now } ?? true }
-        return ready.map { waiting.remove(at: $0) }
     }
 
     var hasWork: Bool { unpacked.count < queue.count }
@@ -244,7 +201,7 @@ final class Download: TransferClient {
         work.turns.source.map { origin.url(of: $0.reference) } ?? ""
     }
 
-    private func begin(_ work: Work) throws(StoreError) -> TransferRequest? {
+    override func begin(_ work: Work) throws(StoreError) -> (TransferRequest, Attempt)? {
         var work = work
         let content = work.content
         let file = file(of: content)
@@ -274,8 +231,7 @@ final class Download: TransferClient {
             try finish(work, arrival, isFetched: content.byteCount == 0)
             return nil
         }
-        lastID += 1
-        var request = TransferRequest(id: lastID, url: url(of: work))
+        var request = TransferRequest(id: 0, url: url(of: work))
         if case .rest(let offset, let ifRange) = question {
             request.offset = offset
             request.ifRange = ifRange
@@ -291,64 +247,134 @@ final class Download: TransferClient {
             let tags = kept.compactMap(\.entityTag).joined(separator: ", ")
             request.fields.append(("if-none-match", tags))
         }
-        running[lastID] = Running(
-            lastID, work, arrival, part, question, kept, DripWatch(dripLimit))
-        figures.requests += 1
-        return request
+        return (request, Attempt(work, arrival, part, question, kept))
     }
 
-    // MARK: Progress
+    // MARK: Answers
 
-    /// Counts new bytes; if the release gives no size, they raise the total too.
-    func count(_ work: inout Work, upTo highWater: Int64) {
-        progress.figures.bytes += highWater - work.highWater
-        if work.content.byteCount == nil { progress.bytesTotal += highWater - work.highWater }
-        work.highWater = highWater
-    }
-
-    private func countResumed(_ work: inout Work, _ byteCount: Int64) {
-        figures.resumedBytes += byteCount
-        work.resumedByteCount = byteCount
-        count(&work, upTo: byteCount)
-        // They did not arrive in this pull.
-        progress.figures.bytes -= byteCount
-        progress.figures.resumedBytes += byteCount
-    }
-
-    /// Subtracts bytes staged by an earlier pull that must be fetched again.
-    func forgetResumed(_ work: inout Work) {
-        figures.resumedBytes -= work.resumedByteCount
-        progress.figures.bytes += work.resumedByteCount
-        progress.figures.resumedBytes -= work.resumedByteCount
-        work.resumedByteCount = 0
-    }
-
-    func takeBack(_ work: inout Work) {
-        forgetResumed(&work)
-        count(&work, upTo: 0)
-    }
-
-    /// Sets the total to what has arrived plus what must still be fetched one by one.
-    func restOfProgress() {
-        var rest: Int64 = 0
-        for work in queue where !unpacked.contains(work.content.name) {
-            rest = rest.addingClamped(work.content.byteCount ?? 0)
+    override func begin(
+        _ attempt: Attempt, _ head: TransferHead
+    ) throws(StoreError) -> BodyDecision {
+        if !RetryPolicy.isWorthRetrying(status: head.status) { noteAnswer(to: attempt.id) }
+        if head.status == 304, !attempt.kept.isEmpty {
+            attempt.unchanged = Self.unchanged(head, attempt.kept)
+            if attempt.unchanged == nil {
+                attempt.use = .askForWhole("the server does not say which content it means (304)")
+            }
+            return .discard
         }
-        progress.bytesTotal = progress.bytes.addingClamped(rest)
+        let use = Resumption.use(of: head, for: attempt.part, asked: attempt.question)
+        attempt.use = use
+        switch use {
+        case .append, .startOver:
+            if let problem = contradiction(head, attempt) {
+                attempt.trouble = problem
+                attempt.isHeadWrong = true
+                return .refuse
+            }
+            attempt.job.validator = Validator(head) ?? attempt.job.validator
+            attempt.job.tag = head.tag.flatMap { Validator.isStrongTag($0) ? $0 : nil }
+            guard case .startOver = use else { return .take }
+            attempt.job.turns.begunPart()
+            let offset = attempt.arrival?.offset ?? 0
+            if offset > 0 {
+                noteBegunAnew(attempt, head, offset)
+                try attempt.arrival?.restart()
+                forgetResumed(&attempt.job)
+            }
+            try attempt.arrival?.note(source: Validator(head)?.fieldValue)
+            return .take
+        case .refuse(let reason):
+            attempt.trouble = wrong(attempt, reason)
+            attempt.isHeadWrong = true
+            return .refuse
+        case .complete, .failure: return .discard
+        case .askForWhole: return .refuse
+        }
+    }
+
+    override func take(
+        _ bytes: UnsafeRawBufferPointer, _ attempt: Attempt
+    ) throws(StoreError) -> Bool {
+        do throws(StoreError) {
+            try attempt.arrival?.append(bytes.bytes)
+        } catch {
+            guard error.code == .mismatch else { throw error }
+            attempt.trouble = wrong(attempt, error.message)
+            return false
+        }
+        if file(of: attempt.job.content).needsInspection {
+            attempt.inspected.append(contentsOf: bytes)
+        }
+        figures.bytes += Int64(bytes.count)
+        let newByteCount = (attempt.arrival?.offset ?? 0) - attempt.job.highWater
+        if newByteCount > 0 {
+            attempt.newByteCount += newByteCount
+            count(&attempt.job, upTo: attempt.job.highWater + newByteCount)
+        }
+        return true
+    }
+
+    override func end(_ attempt: Attempt, _ result: TransferOutcome) throws(StoreError) {
+        guard let arrival = attempt.arrival.take() else { return }
+        if let trouble = attempt.trouble {
+            if attempt.isHeadWrong, attempt.job.turns.areMany {
+                try arrival.suspend()
+            } else {
+                try arrival.discard()
+            }
+            return try tryAgain(attempt.job, after: trouble)
+        }
+        if failure != nil || result == .cancelled { return try arrival.suspend() }
+        if let unchanged = attempt.unchanged, result == .finished {
+            try arrival.discard()
+            return try take(unchanged, for: attempt.job)
+        }
+        switch attempt.use {
+        case .complete where result == .finished: return try finish(attempt.job, arrival)
+        case .askForWhole(let reason):
+            // The next request has no range, so it cannot fail here again.
+            guard !attempt.job.asksForWhole else { throw wrong(attempt, reason) }
+            return try askForWhole(attempt.job, arrival)
+        case .append, .startOver:
+            if result == .finished, attempt.question.isForRest,
+                let whole = attempt.wholeByteCount,
+                arrival.offset < whole, arrival.offset > attempt.part.byteCount
+            {
+                // A server may send less than the requested rest (RFC 9110, section 15.3.7).
+                try arrival.suspend()
+                return waiting.append(attempt.job)
+            }
+            if result == .finished, isEndUnproved(attempt) {
+                try arrival.discard()
+                let failure = TransferFailure(
+                    .broken,
+                    "nothing shows that all of \(url(of: attempt.job)) came: its server must send Content-Length or chunks, "
+                        + "since the release says neither a size nor a digest")
+                return try tryAgain(attempt.job, after: StoreError(failure))
+            }
+            guard result != .finished else {
+                return try finish(attempt.job, arrival, attempt.inspected)
+            }
+            if result == .tooLarge {
+                try arrival.discard()
+                return try tryAgain(
+                    attempt.job, after: wrong(attempt, "the server sends more bytes"))
+            }
+        default: break
+        }
+        try giveUpOrWait(attempt, arrival, result)
     }
 
     // MARK: Now and then
 
-    func tick() -> Bool {
+    override func tick() -> Bool {
         let now = ContinuousClock.now
         if now >= progressDue {
             progressDue = now + .milliseconds(100)
             report(progress)
         }
-        if failure == nil, isInterrupted() {
-            failure = .interruptedPull
-        }
-        return failure == nil
+        return super.tick()
     }
 }
 

@@ -67,12 +67,11 @@ final class PackFetching {
             limits: pull.limits,
             budget: transfers.last?.budget
                 ?? options.budget(options.retries.afterAnswer.forPacks),
-            isInterrupted: pull.access.isInterrupted
+            isInterrupted: pull.access.isInterrupted, ticked: { [unowned self] in report() }
         ) { [unowned self] (opening) throws(StoreError) in
             try wish(opening, asksForWhole: asksForWhole)
         }
         transfers.append(transfer)
-        transfer.ticked = { [unowned self] in report() }
         try makeArrivals().writingBehind { () throws(StoreError) in
             try pull.access.run(transfer, at: offer.location)
         }

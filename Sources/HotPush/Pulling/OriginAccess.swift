@@ -54,15 +54,10 @@ package final class OriginAccess {
         let policy = isOptional ? retries.forPacks : retries
         let fetch = DocumentFetch(
             try OriginURL(of: location).url(of: path), accept: accept, byteCountMax: byteCountMax,
-            unless: tag, pastCaches: pastCaches, retries: budget(policy),
-            isInterrupted: isInterrupted)
-        let answer = try run([fetch], at: location)[0]
+            unless: tag, pastCaches: pastCaches)
+        let answer = try answers(to: [fetch], policy, at: location)[0]
         hasAnswer = true
         return answer
-    }
-
-    private func budget(_ policy: RetryPolicy) -> RetryBudget {
-        RetryBudget(hasAnswer ? policy.afterAnswer : policy, tell: tell)
     }
 
     /// Requests documents concurrently; returns the final answers in order, whatever their status.
@@ -74,33 +69,26 @@ package final class OriginAccess {
         let fetches = wanted.map { document in
             DocumentFetch(
                 origin.url(of: document.path), accept: "application/json",
-                byteCountMax: document.byteCountMax, retries: budget(retries),
-                isInterrupted: isInterrupted)
+                byteCountMax: document.byteCountMax)
         }
-        return try run(fetches, at: location)
+        return try answers(to: fetches, retries, at: location)
     }
 
-    private func run(
-        _ fetches: [DocumentFetch], at location: OriginLocation
+    private func answers(
+        to fetches: [DocumentFetch], _ policy: RetryPolicy, at location: OriginLocation
     ) throws(StoreError) -> [DocumentFetch.Answer] {
-        let fetches = DocumentFetches(fetches)
-        defer { requestCount += fetches.requestCount }
-        return try named(location) { () throws(StoreError) in
-            try fetches.run(over: transport(to: location))
-        }
+        let budget = RetryBudget(hasAnswer ? policy.afterAnswer : policy, tell: tell)
+        let fetches = DocumentFetches(fetches, budget, isInterrupted: isInterrupted)
+        try run(fetches, at: location)
+        return try named(location) { () throws(StoreError) in try fetches.answers() }
     }
 
-    func run(_ transfer: PackTransfer, at location: OriginLocation) throws(StoreError) {
-        defer { requestCount += transfer.figures.requests }
+    func run<Job, Attempt>(
+        _ transfers: Transfers<Job, Attempt>, at location: OriginLocation
+    ) throws(StoreError) {
+        defer { requestCount += transfers.figures.requests }
         try named(location) { () throws(StoreError) in
-            try transfer.run(over: transport(to: location))
-        }
-    }
-
-    func run(_ download: Download, at location: OriginLocation) throws(StoreError) {
-        defer { requestCount += download.figures.requests }
-        try named(location) { () throws(StoreError) in
-            try download.run(over: transport(to: location))
+            try transfers.run(over: transport(to: location))
         }
     }
 

@@ -1,92 +1,80 @@
 import CASStore
 import VersionTree
+import Zstandard
 
-/// Fetches a pack, or parts of it, and unpacks it as it arrives; belongs to one thread.
+/// Fetches a pack, or parts of it, and unpacks it as it arrives.
 ///
 /// The first bytes are the opening (table and manifest), after which the caller says what it wants of the rest. Parts
 /// are kept in `staging/`: the opening under the pack's address, a cut-off frame as ``PackOpening/part(ofFrame:)``. A
 /// useless pack loses nothing: ``trouble`` says why, and the rest comes another way.
-final class PackTransfer: TransferClient {
+final class PackTransfer: Transfers<PackTransfer.Span, PackTransfer.Attempt> {
     /// Frames that one request asks for; empty for the opening alone.
-    struct Span {
+    struct Span: TransferJob {
         var frames: Range<Int>
         var due: ContinuousClock.Instant?
         let budgetID: Int
     }
 
-    final class Running {
-        var span: Span
-        var position: Int64
+    final class Attempt: Transfer<Span> {
+        let start: Int64
         let end: Int64
+        var position: Int64
         /// How many bytes to skip because the server sends the whole pack.
         var skipped: Int64 = 0
-        let start: Int64
-        var head: TransferHead?
         var arrival: Arrival?
-        var isTooSlow = false
         var isDone = false
-        var drip: DripWatch
-        var pace = DripWatch.Pace.undecided
-        var newByteCount: Int64 = 0
 
-        init(
-            _ span: Span, from start: Int64, to end: Int64, _ arrival: consuming Arrival?,
-            _ drip: DripWatch
-        ) {
-            self.span = span
-            self.drip = drip
+        init(_ span: Span, from start: Int64, to end: Int64, _ arrival: consuming Arrival?) {
             self.start = start
-            position = start
             self.end = end
+            position = start
             self.arrival = arrival
+            super.init(span)
+        }
+
+        func advance(by count: Int) {
+            position += Int64(count)
+            newByteCount += Int64(count)
         }
     }
 
     let pack: Delivery.Pack
-    let version: PublishedVersion
-    let base: Manifest?
+    private let version: PublishedVersion
+    private let base: Manifest?
     /// Whether the first request asks for the whole pack, before its table is known; else only for the opening.
-    let asksForWhole: Bool
-    let arrivals: Arrivals
+    private let asksForWhole: Bool
+    private let arrivals: Arrivals
     private let url: String
     private let limits: Manifest.Limits
-    private let isInterrupted: () -> Bool
-    var ticked: () -> Void = {}
+    private let ticked: () -> Void
     private let opened: (PackOpening) throws(StoreError) -> PackWish?
 
-    private(set) var opening: PackOpening?
-    var openingPart: Arrival?
-    var wish: PackWish?
-    var isOpen: Bool { opening != nil }
-    var queue: [Span] = []
-    var running: [Int: Running] = [:]
+    private var opening: PackOpening?
+    private var openingPart: Arrival?
+    private var wish: PackWish?
     private var lastBudgetID = 0
-    var budget: RetryBudget
-    var generator = SystemRandomNumberGenerator()
-    private(set) var dripLimit: DripLimit?
 
-    var trouble: StoreError?
-    var isUseless = false
-    /// The error that ends the whole pull.
-    var failure: StoreError?
+    private(set) var trouble: StoreError?
+    private(set) var isUseless = false { didSet { waiting = [] } }
     /// Whether its parts are useless to a later pull too.
-    private(set) var isDropped = false
+    private var isDropped = false
     private var lastOpening: PackOpening?
     private var plannedCount = 1
     private var isResumed = false
     /// Frames whose first bytes came from an earlier pull: a wrong one is requested once more.
-    var resumedFrames: Set<Int> = []
-    var ownFrames: Set<Int> = []
-    var damagedBases: [ObjectID] = []
-    var figures = DownloadFigures()
+    private var resumedFrames: Set<Int> = []
+    private var ownFrames: Set<Int> = []
+    private(set) var damagedBases: [ObjectID] = []
 
     /// - Parameters:
     ///   - budget: shared by all packs of a pull: they are optional, and must not delay the objects.
+    ///   - ticked: called now and then, for progress.
     ///   - opened: called once with the opening; returns `nil` if nothing more is wanted. An error ends the pull.
     init(
         _ pack: Delivery.Pack, at url: String, to version: PublishedVersion, from base: Manifest?,
         asksForWhole: Bool, into arrivals: Arrivals, limits: Manifest.Limits,
         budget: RetryBudget, isInterrupted: @escaping () -> Bool,
+        ticked: @escaping () -> Void = {},
         opened: @escaping (PackOpening) throws(StoreError) -> PackWish?
     ) {
         self.pack = pack
@@ -96,19 +84,18 @@ final class PackTransfer: TransferClient {
         self.asksForWhole = asksForWhole
         self.arrivals = arrivals
         self.limits = limits
-        self.isInterrupted = isInterrupted
-        self.budget = budget
+        self.ticked = ticked
         self.opened = opened
+        super.init(budget, isInterrupted: isInterrupted)
     }
 
-    /// ``trouble`` or ``failure`` tell what could not be fetched; throws only what is wrong with the transport itself.
-    func run(over transport: any Transport) throws(StoreError) {
-        dripLimit = DripLimit(budget.policy, over: transport)
+    /// ``trouble`` or ``failure`` tell what could not be fetched.
+    override func run(over transport: any Transport) throws(StoreError) {
         do throws(StoreError) {
-            do throws(StoreError) { try beginOpening() } catch { try giveUp(error) }
-            if failure == nil, !queue.isEmpty { try transport.run(self) }
+            try beginOpening()
+            if !waiting.isEmpty { try super.run(over: transport) }
         } catch {
-            failure = failure ?? error
+            fail(error)
         }
         try keepOpening()
         if isDropped { try dropParts() }
@@ -123,13 +110,12 @@ final class PackTransfer: TransferClient {
             isResumed = true
             return queueFrames()
         }
-        lastBudgetID += 1
-        queue.append(Span(frames: 0..<0, budgetID: lastBudgetID))
+        queue(0..<0)
     }
 
     private func keepOpening() throws(StoreError) {
         guard let part = openingPart.take() else { return }
-        if failure != nil || isUseless || !queue.isEmpty { return try part.suspend() }
+        if failure != nil || isUseless || !waiting.isEmpty { return try part.suspend() }
         try part.discard()
         if isResumed { try dropParts() }
     }
@@ -143,17 +129,21 @@ final class PackTransfer: TransferClient {
     }
 
     /// Abandons the pack if there is no room for it beside its objects.
-    func giveUp(_ error: StoreError) throws(StoreError) {
-        guard error.code == .outOfSpace else { throw error }
-        trouble = error
-        isUseless = true
+    override func fail(_ error: StoreError) {
+        guard error.code == .outOfSpace else { return super.fail(error) }
         isDropped = true
+        giveUp(error)
+    }
+
+    private func giveUp(_ why: StoreError) {
+        trouble = why
+        isUseless = true
     }
 
     // MARK: The opening
 
     /// Deletes the opening and returns false if it cannot be read.
-    func open() throws(StoreError) -> Bool {
+    private func open() throws(StoreError) -> Bool {
         guard let part = openingPart.take() else { return false }
         let opening: PackOpening
         do throws(StoreError) {
@@ -186,49 +176,26 @@ final class PackTransfer: TransferClient {
         return false
     }
 
-    func queueFrames() {
+    private func queueFrames() {
         guard let opening, let wish else { return }
         for run in PackSpans.runs(of: opening.table, wanted: { wish.frames[$0] }) {
-            lastBudgetID += 1
             plannedCount += 1
-            queue.append(Span(frames: run, budgetID: lastBudgetID))
+            queue(run)
         }
     }
 
-    /// Whether so many answers bring so little that objects one by one are better.
-    var isTrickling: Bool {
-        let more = Int64(figures.requests - plannedCount)
-        return more > 16 && figures.bytes < more * PackSpans.requestByteCount
+    private func queue(_ frames: Range<Int>) {
+        lastBudgetID += 1
+        waiting.append(Span(frames: frames, budgetID: lastBudgetID))
     }
 
     // MARK: What to ask for
 
-    func next() -> NextTransfer {
-        while failure == nil, !isUseless, !queue.isEmpty {
-            let now = ContinuousClock.now
-            guard let ready = queue.firstIndex(where: { $0.due.map { $0 <= now } ?? true }) else {
-                let due = queue.compactMap(\.due).min() ?? now
-                return .wait(milliseconds: Int(max(1, (due - now).milliseconds + 1)))
-            }
-            do throws(StoreError) {
-                do throws(StoreError) {
-                    if let request = try begin(queue.remove(at: ready)) { return .request(request) }
-                } catch {
-                    try giveUp(error)
-                }
-            } catch {
-                failure = error
-            }
-        }
-        return .nothing
-    }
-
-    private func begin(_ span: Span) throws(StoreError) -> TransferRequest? {
+    override func begin(_ span: Span) throws(StoreError) -> (TransferRequest, Attempt)? {
         var span = span
         guard let opening else {
-            let start = openingPart?.offset ?? 0
             let end = asksForWhole ? pack.byteCount : pack.openingByteCount
-            return request(span, from: start, to: end, nil)
+            return request(Attempt(span, from: openingPart?.offset ?? 0, to: end, nil))
         }
         while let index = span.frames.first {
             let frame = opening.table.frames[index]
@@ -244,7 +211,7 @@ final class PackTransfer: TransferClient {
             }
             guard arrival.offset == frame.byteCount else {
                 let end = opening.table.frames[span.frames.upperBound - 1].end
-                return request(span, from: frame.offset + arrival.offset, to: end, arrival)
+                return request(Attempt(span, from: frame.offset + arrival.offset, to: end, arrival))
             }
             span.frames = index + 1..<span.frames.upperBound
             try finish(index, arrival)
@@ -252,24 +219,171 @@ final class PackTransfer: TransferClient {
         return nil
     }
 
-    private func request(
-        _ span: Span, from start: Int64, to end: Int64, _ arrival: consuming Arrival?
-    ) -> TransferRequest {
-        figures.requests += 1
-        let id = figures.requests
-        var request = TransferRequest(id: id, url: url)
-        request.offset = start
-        request.end = end < pack.byteCount ? end : nil
+    private func request(_ attempt: Attempt) -> (TransferRequest, Attempt) {
+        var request = TransferRequest(id: 0, url: url)
+        request.offset = attempt.start
+        request.end = attempt.end < pack.byteCount ? attempt.end : nil
         request.byteCountMax = pack.byteCount
-        running[id] = Running(span, from: start, to: end, arrival, DripWatch(dripLimit))
-        return request
+        return (request, attempt)
     }
 
-    // MARK: Now and then
-
-    func tick() -> Bool {
+    override func tick() -> Bool {
         ticked()
-        if failure == nil, isInterrupted() { failure = .interruptedPull }
-        return failure == nil
+        return super.tick()
+    }
+
+    // MARK: Answers
+
+    override func begin(_ attempt: Attempt, _ head: TransferHead) -> BodyDecision {
+        let part = StagedPart(
+            byteCount: attempt.start, wholeByteCount: pack.byteCount, isProvable: true)
+        let asked = StagedPart.Question.rest(offset: attempt.start, ifRange: nil)
+        switch Resumption.use(of: head, for: part, asked: asked) {
+        case .append: return .take
+        case .startOver:
+            // The server sends the whole, so the kept part has saved nothing; accept only if little was here.
+            figures.resumedBytes = 0
+            guard attempt.start < pack.byteCount / 2 else {
+                return give(up: "the server sends no parts of it")
+            }
+            attempt.skipped = attempt.start
+            return .take
+        case .askForWhole(let reason), .refuse(let reason): return give(up: reason)
+        case .failure(let status) where RetryPolicy.isWorthRetrying(status: status):
+            return .discard
+        case .complete, .failure: return give(up: "the server answered \(head.status)", .discard)
+        }
+    }
+
+    private func give(up reason: String, _ decision: BodyDecision = .refuse) -> BodyDecision {
+        giveUp(.badPack(reason))
+        return decision
+    }
+
+    override func take(
+        _ bytes: UnsafeRawBufferPointer, _ attempt: Attempt
+    ) throws(StoreError) -> Bool {
+        if isUseless { return false }
+        figures.bytes += Int64(bytes.count)
+        var bytes = bytes
+        if attempt.skipped > 0 {
+            let count = Int(min(attempt.skipped, Int64(bytes.count)))
+            attempt.skipped -= Int64(count)
+            bytes = UnsafeRawBufferPointer(rebasing: bytes[count...])
+        }
+        if opening == nil {
+            let count = Int(min(pack.openingByteCount - attempt.position, Int64(bytes.count)))
+            try openingPart?.append(UnsafeRawBufferPointer(rebasing: bytes[..<count]).bytes)
+            attempt.advance(by: count)
+            bytes = UnsafeRawBufferPointer(rebasing: bytes[count...])
+            guard attempt.position == pack.openingByteCount else { return true }
+            guard try open() else {
+                isUseless = true
+                return false
+            }
+            guard let wish else {
+                attempt.isDone = true
+                return false
+            }
+            guard attempt.end == pack.byteCount || attempt.head?.status == 200 else {
+                queueFrames()
+                attempt.isDone = true
+                return true
+            }
+            attempt.job.frames = 1..<wish.frames.count
+        }
+        if attempt.isDone { return true }
+        return try takeFrames(bytes, attempt)
+    }
+
+    private func takeFrames(
+        _ bytes: UnsafeRawBufferPointer, _ attempt: Attempt
+    ) throws(StoreError) -> Bool {
+        guard let opening, let wish else { return false }
+        var bytes = bytes
+        while let index = attempt.job.frames.first {
+            guard attempt.job.frames.contains(where: { wish.frames[$0] }) else { break }
+            let frame = opening.table.frames[index]
+            let isWanted = wish.frames[index]
+            if isWanted, attempt.arrival == nil {
+                var arrival = try arrivals.begin(
+                    opening.part(ofFrame: index), byteCount: frame.byteCount)
+                if arrival.offset > 0 { try arrival.restart() }
+                attempt.arrival = consume arrival
+            }
+            let count = Int(min(frame.end - attempt.position, Int64(bytes.count)))
+            let piece = UnsafeRawBufferPointer(rebasing: bytes[..<count])
+            if isWanted, count > 0 { try attempt.arrival?.append(piece.bytes) }
+            attempt.advance(by: count)
+            bytes = UnsafeRawBufferPointer(rebasing: bytes[count...])
+            guard attempt.position == frame.end else { return true }
+            attempt.job.frames = index + 1..<attempt.job.frames.upperBound
+            if let arrival = attempt.arrival.take() { try finish(index, arrival) }
+        }
+        attempt.isDone = true
+        // A server that sends the whole pack continues beyond the range; end the transfer.
+        return bytes.isEmpty && attempt.position == attempt.end
+    }
+
+    /// Throws only what ends the whole transfer; a wrong frame is noted.
+    private func finish(_ index: Int, _ arrival: consuming Arrival) throws(StoreError) {
+        guard let unpacker = wish?.unpacker else { return try arrival.discard() }
+        var wrong: [Reference] = []
+        var problem: StoreError?
+        do throws(StoreError) {
+            wrong = try arrival.withBytes { (bytes) throws(StoreError) in
+                try unpacker.unpack(bytes, frame: index)
+            }
+        } catch {
+            guard [.badPack, .badFrame, .mismatch].contains(error.code) else { throw error }
+            problem = error
+            wrong = unpacker.objects(of: index)
+        }
+        try arrival.discard()
+        guard problem != nil || !wrong.isEmpty else { return }
+        if resumedFrames.remove(index) != nil {
+            // A power cut may have torn the part that an earlier pull left.
+            waiting.append(Span(frames: index..<index + 1, budgetID: -index))
+            return
+        }
+        // Frames share bases.
+        for base in try unpacker.damagedBases(of: index) where !damagedBases.contains(base) {
+            damagedBases.append(base)
+        }
+        if !damagedBases.isEmpty {
+            trouble = .damagedBases(damagedBases)
+        } else {
+            trouble =
+                problem
+                ?? .badPack("\(counted(wrong.count, "object")) came out of it with other bytes")
+        }
+    }
+
+    override func end(_ attempt: Attempt, _ ended: TransferOutcome) throws(StoreError) {
+        if let arrival = attempt.arrival.take() {
+            if let frame = attempt.job.frames.first { ownFrames.insert(frame) }
+            if isDropped { try arrival.discard() } else { try arrival.suspend() }
+        }
+        if attempt.isDone || isUseless { return }
+        var span = attempt.job
+        guard failure == nil, ended != .cancelled else { return waiting.append(span) }
+        var outcome = ended
+        if outcome == .finished, attempt.head.map({ $0.status < 300 }) == true {
+            outcome = .failed(TransferFailure(.broken, "only a part of the pack came"))
+        }
+        guard case .again(let delay) = decide(attempt, outcome), !isTrickling else {
+            isUseless = true
+            if case .failed(let why) = outcome { trouble = .badPack(why.message, .network) }
+            trouble = trouble ?? .badPack("the server does not send it", .network)
+            return
+        }
+        span.due = .now + delay
+        waiting.append(span)
+    }
+
+    /// Whether so many answers bring so little that objects one by one are better.
+    private var isTrickling: Bool {
+        let more = Int64(figures.requests - plannedCount)
+        return more > 16 && figures.bytes < more * PackSpans.requestByteCount
     }
 }

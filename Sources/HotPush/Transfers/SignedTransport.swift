@@ -106,7 +106,12 @@ private final class SigningClient: TransferClient {
 
     func end(_ id: Int, _ outcome: TransferOutcome) {
         guard let one = signed.removeValue(forKey: id) else { return client.end(id, outcome) }
-        guard let head = one.head, outcome != .cancelled else { return client.end(id, outcome) }
+        guard let head = one.head else { return client.end(id, outcome) }
+        switch outcome {
+        // A refusal that was cut does not say why.
+        case .cancelled, .failed: return client.end(id, outcome)
+        case .finished, .refused, .tooLarge: break
+        }
         do throws(StoreError) {
             let answer = AnswerHead(status: head.status, fields: head.fields)
             switch try bucket.meaning(of: answer, one.body, to: one.get) {

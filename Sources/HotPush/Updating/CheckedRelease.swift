@@ -1,9 +1,7 @@
 package import CASStore
-package import StrictJSON
 package import VersionTree
 
-/// What another process found at an origin and fetched without changing the lifecycle: the result of
-/// `castree pull --keep --json`.
+/// What a pull found at an origin and fetched without changing the lifecycle.
 package struct CheckedRelease: Sendable, Hashable {
     /// The complete version in the store; `nil` if nothing is for this device.
     package var version: String?
@@ -22,16 +20,6 @@ package struct CheckedRelease: Sendable, Hashable {
         self.version = version
         self.isMandatory = isMandatory
         self.reasons = reasons
-    }
-
-    /// `nil` if the document is not the result of a pull.
-    package init?(_ document: JSONValue) {
-        guard let members = document.asObject, members.contains(where: { $0.key == "version" })
-        else { return nil }
-        self.init(
-            version: document["version"]?.asString,
-            isMandatory: document["mandatory"]?.asBool ?? false,
-            reasons: (document["reasons"]?.asArray ?? []).compactMap(\.asString))
     }
 }
 

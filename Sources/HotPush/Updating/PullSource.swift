@@ -92,9 +92,11 @@ public final class PullSource: UpdateSource {
     /// Notes the sequence of the channel's pointer.
     @concurrent public func noteObeyed() async {
         guard let sighting = state.withLock({ $0.sighting }) else { return }
-        let bound = SequenceBound(versions, now: options.now)
-        // If this fails, one old copy may be accepted; that must not stop an update.
-        try? SeenSequences(versions, bound: bound).note(sighting, isLowering: options.isForced)
+        await Self.onOwnThread { [versions, options] in
+            let bound = SequenceBound(versions, now: options.now)
+            // If this fails, one old copy may be accepted; that must not stop an update.
+            try? SeenSequences(versions, bound: bound).note(sighting, isLowering: options.isForced)
+        }
     }
 
     /// Computes what a release would cost.
@@ -162,15 +164,19 @@ public final class PullSource: UpdateSource {
         }
         let chosen = options
         let result: Result<Value, StoreError> = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                Parallel.detach { [self] in
-                    continuation.resume(returning: run(chosen, body))
-                }
-            }
+            await Self.onOwnThread { [self] in run(chosen, body) }
         } onCancel: {
             isStopped.store(true, ordering: .relaxed)
         }
         return try result.get()
+    }
+
+    private static func onOwnThread<Value: Sendable>(
+        _ body: @escaping @Sendable () -> Value
+    ) async -> Value {
+        await withCheckedContinuation { continuation in
+            Parallel.detach { continuation.resume(returning: body()) }
+        }
     }
 
     private func run<Value>(

@@ -56,6 +56,7 @@ public actor UpdateManager {
     nonisolated let starts: StartWatch
     nonisolated let journal: Journal
     nonisolated let hub = EventHub()
+    private nonisolated let executor = BlockingExecutor()
 
     var running: Start?
     var watch: Task<Void, Never>?
@@ -66,6 +67,11 @@ public actor UpdateManager {
 
     /// What the manager is doing.
     public internal(set) var state = UpdateState.idle
+
+    /// The thread of its own, on which it waits for disks and locks.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor {
+        executor.asUnownedSerialExecutor()
+    }
 
     /// Creates a manager, which does nothing until a method is called.
     public init(

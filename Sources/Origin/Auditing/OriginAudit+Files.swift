@@ -180,14 +180,15 @@ private final class DeepReading: Sendable {
     private let options: OriginAuditOptions
     private let total: Int64
     private let done = Mutex(Int64(0))
-    private let rate: Mutex<RateLimit>
-    private let began = ContinuousClock.now
+    private let pace: ReadPace
 
     init(_ storage: any ObjectStorage, _ options: OriginAuditOptions, total: Int64) {
         self.storage = storage
         self.options = options
         self.total = total
-        rate = Mutex(RateLimit(byteRate: options.check.byteRateMax))
+        pace = ReadPace(byteRate: options.check.byteRateMax) { () throws(StoreError) in
+            if options.isInterrupted() { throw .interruption }
+        }
     }
 
     /// - Returns: `nil` if the bytes match the name.
@@ -198,7 +199,7 @@ private final class DeepReading: Sendable {
             let found = try storage.address(of: key.path, limit: byteCount) {
                 (bytes) throws(StoreError) in
                 if options.isInterrupted() { throw .interruption }
-                take(bytes.count)
+                try take(bytes.count)
             }
             return found == key.address ? nil : found == nil ? .missingFile : .damagedFile
         } catch {
@@ -207,19 +208,13 @@ private final class DeepReading: Sendable {
         }
     }
 
-    private func take(_ count: Int) {
+    private func take(_ count: Int) throws(StoreError) {
         let sum = done.withLock { (done) -> Int64 in
             done += Int64(count)
             return done
         }
         options.progress(sum, total)
-        let now = (ContinuousClock.now - began).milliseconds
-        let wait = rate.withLock { (rate) -> Int64 in
-            rate.fill(at: now)
-            rate.take(count)
-            return rate.wait
-        }
-        if wait > 0 { options.pause(Int(wait)) }
+        try pace.spend(count)
     }
 }
 

@@ -23,7 +23,7 @@ final class PassingStorage: ForwardingStorage {
             return try body()
         } catch {
             guard error.saysFileIsUnreadable else { throw error }
-            let reason = String(error.message.prefix { $0 != ";" })
+            let reason = error.advising("").message
             guard OriginLayout.number(ofLogEntry: key) == nil else { throw .damagedOrigin(reason) }
             reasons.withLock { $0[key] = reason }
             return nil

@@ -130,12 +130,11 @@ package struct ReleaseFiles {
             // An audit names the release itself.
             if reading != nil { throw error }
             let version = release.version.name
-            let place = String(storage.place.prefix { $0 != " " })
             throw StoreError(
                 error.code,
                 "version \(version) is offered in \(storage.place), and \(key.path) cannot be read, although its bytes "
-                    + "are those that were published: \(error.message); castree withdraw \(version) \(place), then castree "
-                    + "prune", cause: error.cause)
+                    + "are those that were published: \(error.message); castree withdraw \(version) \(storage.argument), "
+                    + "then castree prune", cause: error.cause)
         }
     }
 

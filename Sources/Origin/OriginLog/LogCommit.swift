@@ -146,7 +146,7 @@ struct LogCommit {
     private func write() throws(StoreError) -> Bool {
         var undecided: UnknownWrite?
         for tryNumber in 0..<Self.tryCountMax {
-            if tryNumber > 0 { pause(Backoff.log.milliseconds(failureCount: tryNumber)) }
+            if tryNumber > 0 { pause(RetryPolicy.log.milliseconds(failureCount: tryNumber)) }
             let outcome: WriteOutcome
             do throws(StoreError) {
                 outcome = try log.storage.putIfAbsent(
@@ -224,9 +224,9 @@ extension LogEntry {
     }
 }
 
-extension Backoff {
+extension RetryPolicy {
     /// For writers of one log: losing a race requires a shorter wait than a server that is down.
-    static let log = Backoff(firstDelay: .milliseconds(100), delayMax: .seconds(5))
+    static let log = RetryPolicy(firstDelay: .milliseconds(100), delayMax: .seconds(5))
 
     func milliseconds(failureCount: Int) -> Int {
         var generator = SystemRandomNumberGenerator()

@@ -294,7 +294,7 @@ struct CopyWriting {
                 state = newer
             case .conditionFailed, .conflict, .unknown:
                 if case .conditionFailed = outcome { refusedTag = tag } else { isForced = false }
-                pause(Backoff.log.milliseconds(failureCount: tryNumber))
+                pause(RetryPolicy.log.milliseconds(failureCount: tryNumber))
             case .unsupported:
                 if tag == nil { throw LogCommit.unsuitable(log.storage) }
                 known = []

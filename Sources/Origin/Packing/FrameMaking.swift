@@ -174,15 +174,16 @@ final class MemoryShares: Sendable {
     private struct State {
         var free: Int
         var next = 0
-        var served = 0
+        /// In the order of arrival.
+        var waiting: [Int] = []
     }
 
     private let total: Int
-    private let state: Mutex<State>
+    private let state: Monitor<State>
 
     init(_ byteCount: Int) {
         total = byteCount
-        state = Mutex(State(free: byteCount))
+        state = Monitor(State(free: byteCount))
     }
 
     /// Calls `body` when this much memory is free; a request for more than the total waits until all is free.
@@ -191,36 +192,35 @@ final class MemoryShares: Sendable {
         _ byteCount: Int, unless isInterrupted: () -> Bool, _ body: () throws(StoreError) -> R
     ) throws(StoreError) -> R {
         let share = min(byteCount, total)
-        let ticket = state.withLock { state in
-            defer { state.next += 1 }
+        let ticket = state.change { state in
+            state.next += 1
+            state.waiting.append(state.next)
             return state.next
         }
-        while true {
-            let isServed = state.withLock { state in
-                guard state.served == ticket, state.free >= share else { return false }
-                state.served += 1
-                state.free -= share
-                return true
-            }
-            if isServed { break }
+        func take(_ state: inout State) {
+            state.waiting.removeFirst()
+            state.free -= share
+        }
+        while state.wait(
+            atMost: interruptionPause,
+            until: { $0.waiting.first == ticket && $0.free >= share }, take) == nil
+        {
             // The others continue until they notice the interruption themselves.
             if isInterrupted() {
-                state.withLock { $0.served = max($0.served, ticket + 1) }
+                state.change { $0.waiting.removeAll { $0 == ticket } }
                 throw .packingInterrupted
             }
-            pause(milliseconds: 2)
         }
-        defer { state.withLock { $0.free += share } }
+        defer { state.change { $0.free += share } }
         return try body()
     }
 }
 
+/// How soon a thread that waits for others notices an interruption.
+private let interruptionPause = Duration.milliseconds(10)
+
 /// Work that cannot be stopped, such as one call of libzstd, but need not be waited for.
 enum UnstoppableWork {
-    private final class Outcome<R: Sendable>: Sendable {
-        let result = Mutex<Result<R, StoreError>?>(nil)
-    }
-
     /// Runs the work on its own thread, and waits for it.
     /// - Throws: `.interrupted`, within a few milliseconds, while the abandoned work continues to its end; what
     ///   `body` throws.
@@ -228,7 +228,7 @@ enum UnstoppableWork {
         unless isInterrupted: () -> Bool,
         _ body: @escaping @Sendable () throws(StoreError) -> R
     ) throws(StoreError) -> R {
-        let outcome = Outcome<R>()
+        let outcome = Monitor<Result<R, StoreError>?>(nil)
         Parallel.detach {
             let result: Result<R, StoreError>
             do throws(StoreError) {
@@ -236,14 +236,12 @@ enum UnstoppableWork {
             } catch {
                 result = .failure(error)
             }
-            outcome.result.withLock { $0 = result }
+            outcome.change { $0 = result }
         }
-        var rest: Int32 = 1
         while true {
-            if let result = outcome.result.withLock({ $0 }) { return try result.get() }
+            let result = outcome.wait(atMost: interruptionPause, until: { $0 != nil }) { $0 }
+            if let result = result ?? nil { return try result.get() }
             if isInterrupted() { throw .packingInterrupted }
-            pause(milliseconds: rest)
-            rest = min(2 * rest, 10)
         }
     }
 }

@@ -255,7 +255,7 @@ extension OriginPublisher {
             if let work = storage.work, error.code == .permission { throw work.explained(error) }
             // An error after a vain request for space has its own advice.
             guard error.isDiskFull, let work = storage.work else { throw error }
-            let failure = error.message.prefix { $0 != ";" }
+            let failure = error.advising("").message
             let offers = channel.map { "channel \($0) offers what it did before; " } ?? ""
             throw StoreError(
                 .outOfSpace,

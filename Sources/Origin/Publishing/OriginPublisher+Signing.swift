@@ -373,7 +373,7 @@ extension OriginPublisher {
                 }
                 return
             }
-            pause(Backoff.log.milliseconds(failureCount: tryNumber))
+            pause(RetryPolicy.log.milliseconds(failureCount: tryNumber))
         }
         throw StoreError(
             .network,

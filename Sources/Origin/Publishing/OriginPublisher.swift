@@ -330,7 +330,7 @@ package struct OriginPublisher: Sendable {
                 "\(tryCount) times somebody else was faster to write the next entry of the log in \(storage.place): "
                     + "nothing is changed; repeat the command when less is published")
         }
-        pause(Backoff.log.milliseconds(failureCount: tryCount))
+        pause(RetryPolicy.log.milliseconds(failureCount: tryCount))
     }
 
     /// Corrects the list of the channels' names, for people and pages.

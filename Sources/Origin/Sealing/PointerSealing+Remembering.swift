@@ -72,7 +72,7 @@ extension PointerSealing {
                 guard !error.isDiskFull else {
                     throw StoreError(
                         .outOfSpace,
-                        "what is to be signed cannot be noted beside the key: \(error.message.prefix { $0 != ";" }); make room "
+                        "what is to be signed cannot be noted beside the key: \(error.advising("").message); make room "
                             + "there, and repeat the command")
                 }
                 guard Self.cannotRemember(error) else { throw error }

@@ -31,7 +31,7 @@ package final class ClientLog {
     }
 
     /// The origin, as the caller named it.
-    package var path: String { String(log.storage.place.prefix { $0 != " " }) }
+    package var path: String { log.storage.argument }
     package var notice: @Sendable (String) -> Void { options.notice }
     package var pointers: [ChannelName: ChannelPointer] { state.pointers }
     /// Whether no system was ever enabled.

@@ -144,7 +144,7 @@ final class ReleasePacking {
         ) { () throws(StoreError) in try prepare(in: state) }
     }
 
-    private var origin: String { String(storage.place.prefix { $0 != " " }) }
+    private var origin: String { storage.argument }
 
     /// Continues without packs, and drops what is kept to make them, if the rest of the release needs their space.
     /// - Returns: whether there is more space than before.

@@ -12,9 +12,26 @@ import Synchronization
 /// Measured: half the time of one thread on two cores. A task per file would be 1.3 to 3 times slower, because here
 /// each worker keeps its own hasher and buffer.
 package enum Parallel {
-    /// As many workers as the machine has processors, at most eight.
-    package static var workerCount: Int {
-        min(max(Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))), 1), 8)
+    /// As many workers as the machine has processors, or as its quota of them allows; at most eight.
+    package static let workerCount: Int = {
+        let quota = processorQuota(LockHolder.text("/proc/self/cgroup", limit: 4096)) {
+            LockHolder.text($0, limit: 64)
+        }
+        return min(max(Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))), 1), quota ?? 8, 8)
+    }()
+
+    /// How many processors the control group of this process may use, rounded up; `nil` without a quota.
+    ///
+    /// cgroups(7), `cpu.max`. Groups above it are not asked: containers and services have the quota themselves.
+    /// - Parameter groups: `/proc/self/cgroup`.
+    static func processorQuota(_ groups: String, _ read: (String) -> String) -> Int? {
+        let own = groups.split(separator: "\n").first { $0.hasPrefix("0::/") }
+        guard let own else { return nil }
+        let words = read("/sys/fs/cgroup\(own.dropFirst(3))/cpu.max").split(
+            whereSeparator: \.isWhitespace)
+        let (time, period) = (words.first.flatMap { Int($0) }, words.last.flatMap { Int($0) })
+        guard let time, let period, time > 0, period > 0 else { return nil }
+        return (time - 1) / period + 1
     }
 
     /// Calls `body` on each of `workers` threads with a counter to pull indices from; throws the first error of any.
@@ -60,17 +77,12 @@ package enum Parallel {
 
     /// Whether so many threads can be created at once, now.
     package static func canStart(_ count: Int) -> Bool {
-        let gate = Gate()
-        let running = gate.state.withLock { _ in
-            (0..<count).compactMap { _ in
-                thread(for: Job { gate.state.withLock { _ in } }).map { Running($0) }
-            }
+        let isOver = Monitor(false)
+        let running = (0..<count).compactMap { _ in
+            thread(for: Job { isOver.wait(until: { $0 }) { _ in } }).map { Running($0) }
         }
+        isOver.change { $0 = true }
         return running.count == count
-    }
-
-    private final class Gate: Sendable {
-        let state = Mutex(())
     }
 
     /// Calls `body` on a thread of its own to be waited for later; on this one if no thread can be created.

@@ -26,7 +26,7 @@ package struct MediaType: Sendable, Equatable {
         for byte in path.reversed() {
             if byte == 46 { return count <= 8 ? short[word] : long(path, count) }
             if byte == 47 || byte == 0 || count > endingMax { return nil }
-            if count < 8 { word |= UInt64(lowercased(byte)) << (8 * UInt64(count)) }
+            if count < 8 { word |= UInt64(byte.lowercased) << (8 * UInt64(count)) }
             count += 1
         }
         return nil
@@ -34,14 +34,10 @@ package struct MediaType: Sendable, Equatable {
 
     private static let endingMax = 12
 
-    private static func lowercased(_ byte: UInt8) -> UInt8 {
-        (65...90).contains(byte) ? byte | 0x20 : byte
-    }
-
     private static func long(
         _ path: some BidirectionalCollection<UInt8>, _ count: Int
     ) -> MediaType? {
-        let ending = path.suffix(count).map { lowercased($0) }
+        let ending = path.suffix(count).map(\.lowercased)
         return table[String(decoding: ending, as: UTF8.self)]
     }
 

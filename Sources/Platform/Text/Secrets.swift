@@ -39,9 +39,9 @@ package func hiding(_ secrets: [String], in text: String) -> String {
         spelled.find([plain[...]], among: spelled.plain, &isSecret)
         guard plain.count > length else { continue }
         // A repeated secret may be truncated.
-        let lower = plain.map(SpelledBytes.lowercased)
+        let lower = plain.map(\.lowercased)
         let parts = Set((0...lower.count - length).map { lower[$0..<$0 + length] })
-        spelled.find(parts, among: spelled.plain.map(SpelledBytes.lowercased), &isSecret)
+        spelled.find(parts, among: spelled.plain.map(\.lowercased), &isSecret)
     }
     guard isSecret.contains(true) else { return text }
     var shown: [UInt8] = []
@@ -86,6 +86,4 @@ private struct SpelledBytes {
             for place in start..<start + length { isFound[place] = true }
         }
     }
-
-    static func lowercased(_ byte: UInt8) -> UInt8 { (65...90).contains(byte) ? byte + 32 : byte }
 }

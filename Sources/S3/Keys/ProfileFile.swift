@@ -17,7 +17,7 @@ struct ProfileFile: Sendable {
         var section: String?
         var parent: String?
         for line in text.split(whereSeparator: \.isNewline) {
-            let content = Self.trimmed(line)
+            let content = line.trimmed(where: \.isWhitespace)
             guard let first = content.first, first != "#", first != ";" else { continue }
             let isIndented = line.first == " " || line.first == "\t"
             if !isIndented, first == "[" {
@@ -29,8 +29,8 @@ struct ProfileFile: Sendable {
                 continue
             }
             guard let section, let equals = content.firstIndex(of: "=") else { continue }
-            var key = Self.trimmed(content[..<equals]).lowercased()
-            let value = Self.trimmed(content[content.index(after: equals)...])
+            var key = content[..<equals].trimmed(where: \.isWhitespace).lowercased()
+            let value = content[content.index(after: equals)...].trimmed(where: \.isWhitespace)
             if isIndented, let parent {
                 key = "\(parent).\(key)"
             } else {
@@ -65,13 +65,6 @@ struct ProfileFile: Sendable {
         let words = heading.split(whereSeparator: \.isWhitespace)
         if words.count == 2, words[0] == "profile" { return String(words[1]) }
         return words.joined(separator: " ")
-    }
-
-    private static func trimmed(_ text: Substring) -> Substring {
-        var text = text
-        while let last = text.last, last.isWhitespace { text.removeLast() }
-        while let first = text.first, first.isWhitespace { text.removeFirst() }
-        return text
     }
 }
 

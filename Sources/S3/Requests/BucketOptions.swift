@@ -3,11 +3,7 @@ package import Platform
 package struct BucketOptions: Sendable {
     /// The most requests at once (`--jobs`).
     package var jobCount = 16
-    /// Failures in a row after which a request is given up.
-    package var failureCountMax = 8
-    /// Failures in a row over all requests, after which all are given up.
-    package var allFailureCountMax = 200
-    package var backoff = Backoff()
+    package var retries = RetryPolicy()
     /// Larger bodies go in parts.
     package var wholeByteCountMax: Int64 = 64 << 20
     /// The size of a part, unless there would be more than 10,000 of them.

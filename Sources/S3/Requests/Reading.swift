@@ -47,10 +47,10 @@ final class Reading {
         switch head.status {
         case 200: position = 0
         case 206:
-            guard let range = Self.contentRange(head["content-range"]) else {
-                return refuse(.bucketAnswer, "a part without a Content-Range came")
-            }
-            (position, size) = (range.start, range.total)
+            guard let range = head["content-range"].flatMap({ ContentRange($0) }),
+                let bytes = range.bytes, let total = range.total
+            else { return refuse(.bucketAnswer, "a part without a Content-Range came") }
+            (position, size) = (bytes.lowerBound, total)
         default: return refuse(.bucketAnswer, "status \(head.status) came")
         }
         let new = StoredFile(head, byteCount: size ?? 0, now: now)
@@ -112,16 +112,5 @@ final class Reading {
 
     private func refuseSize() -> BodyUse {
         refuse(.tooLarge, "it has more than \(request.byteCountMax) bytes")
-    }
-
-    /// `bytes 5-9/10` (RFC 9110, section 14.4).
-    private static func contentRange(_ value: String?) -> (start: Int64, total: Int64)? {
-        guard let value, value.hasPrefix("bytes ") else { return nil }
-        let parts = value.dropFirst(6).split(separator: "/")
-        guard parts.count == 2, let total = Int64(parts[1]),
-            let start = parts[0].split(separator: "-").first.flatMap({ Int64($0) }), start >= 0,
-            start < total
-        else { return nil }
-        return (start, total)
     }
 }

@@ -12,15 +12,14 @@ final class RequestRunner: Sendable {
         var clockOffset: Int64 = 0
         var limit: AdaptiveLimit
         var figures = StorageFigures()
-        var failuresInARow = 0
+        var retries: RetryBudget
+        var callCount = 0
     }
 
     /// Ten years: a server that is farther off does not know the time either.
     private static let clockOffsetMax: Int64 = 10 * 31_556_952
     /// A day: an eavesdropper on a line without TLS must not gather signatures that are valid years from now.
     private static let clockOffsetMaxWithoutTLS: Int64 = 86_400
-    /// The fewest bytes a minute that count as progress, as in pulls: one byte a try would take weeks.
-    private static let leastRate: Int64 = 8 * 1024
 
     let options: BucketOptions
     let keys: any KeySource
@@ -36,7 +35,11 @@ final class RequestRunner: Sendable {
         self.keys = keys
         self.carrier = carrier
         gate = ThreadGate(limit: options.jobCount)
-        state = Mutex(State(endpoint: endpoint, limit: AdaptiveLimit(options.jobCount)))
+        // Whoever opens a bucket wants it: not reaching it is no reason to give up sooner.
+        state = Mutex(
+            State(
+                endpoint: endpoint, limit: AdaptiveLimit(options.jobCount),
+                retries: RetryBudget(options.retries.afterAnswer)))
     }
 
     var endpoint: BucketEndpoint { state.withLock { $0.endpoint } }
@@ -59,29 +62,39 @@ final class RequestRunner: Sendable {
         onBytes: (UnsafeRawBufferPointer) -> Bool = { _ in true }
     ) throws(StoreError) -> CallEnd {
         var tries = Tries()
-        // The progress, and when it was seen, at the last successful try.
-        var last = (count: progress(), at: SystemClock.milliseconds)
+        let id = state.withLock {
+            $0.callCount += 1
+            return $0.callCount
+        }
+        defer { state.withLock { $0.retries.forget(id..<id + 1) } }
         while true {
             if options.isStopped() { throw stopped }
             let call = make()
             let signing = try keys.keys(at: now)
+            let (before, began) = (progress(), SystemClock.milliseconds)
             let sent = try send(call, signing, onHead, onBytes, isRepeated: tries.count > 0)
             tries.count += 1
             let verdict = Verdict(sent, call, wasUndecided: tries.isUndecided)
             switch verdict {
             case .done(let answer):
-                state.withLock { $0.failuresInARow = 0 }
+                state.withLock { $0.retries.progressed(id) }
                 return .answer(answer)
             case .again(let reason, let isUndecided, let retryAfter):
                 if isUndecided { tries.isUndecided = true }
-                let (gained, now) = (progress() - last.count, SystemClock.milliseconds)
-                if gained >= max(1, Self.leastRate * (now - last.at) / 60_000) {
-                    tries.failureCount = 0
-                    last = (last.count + gained, now)
+                let gained = progress() - before
+                let lasted = Duration.milliseconds(SystemClock.milliseconds - began)
+                let now = now
+                let (decision, failureCount) = state.withLock {
+                    var generator = SystemRandomNumberGenerator()
+                    let decision = $0.retries.decide(
+                        id, reason, retryAfter: retryAfter, newByteCount: gained, lasting: lasted,
+                        now: now, using: &generator)
+                    return (decision, $0.retries.failureCount(id))
                 }
-                tries.failureCount += 1
-                guard mayRepeat(&tries) else { return try givenUp(call, reason, tries) }
-                waitForTheNext(of: call, reason, retryAfter, tries)
+                guard case .again(let delay) = decision else {
+                    return try givenUp(call, reason, tries)
+                }
+                wait(delay, call, "\(printable(reason)); try \(max(failureCount, 1) + 1)")
             case .refused(let refusal):
                 if try mend(refusal, sent, signing, &tries) { continue }
                 return try refused(call, refusal, signing, tries)
@@ -102,7 +115,6 @@ final class RequestRunner: Sendable {
 
     struct Tries {
         var count = 0
-        var failureCount = 0
         /// One of them may have been applied.
         var isUndecided = false
         var clockCount = 0
@@ -111,25 +123,11 @@ final class RequestRunner: Sendable {
         var digestCount = 0
     }
 
-    private func mayRepeat(_ tries: inout Tries) -> Bool {
-        let all = state.withLock {
-            $0.failuresInARow += 1
-            return $0.failuresInARow
-        }
-        return tries.failureCount < options.failureCountMax && all < options.allFailureCountMax
-    }
-
-    private func waitForTheNext(
-        of call: S3Call, _ reason: String, _ retryAfter: String?, _ tries: Tries
-    ) {
-        var generator = SystemRandomNumberGenerator()
-        let delay = options.backoff.delay(
-            failureCount: tries.failureCount,
-            retryAfter: retryAfter.flatMap { RetryAfter.delay($0, now: now) }, using: &generator)
+    private func wait(_ delay: Duration, _ call: S3Call, _ what: String) {
         let tenths = (delay.milliseconds + 50) / 100
         options.retrying(
-            "\(call.deed) at \(endpoint): \(printable(reason)); try \(tries.failureCount + 1) of "
-                + "\(options.failureCountMax) in \(tenths / 10).\(tenths % 10) s")
+            "\(call.deed) at \(endpoint): \(what) of \(options.retries.failureCountMax) in "
+                + "\(tenths / 10).\(tenths % 10) s")
         options.wait(delay)
     }
 

@@ -49,7 +49,7 @@ enum Verdict {
         switch head.status {
         case 200 where ["InternalError", "SlowDown"].contains(error.code): return passing
         case 200..<300, 304, 412, 416: return .done(answer)
-        case 408, 425, 429, 500, 502, 503, 504: return passing
+        case let status where RetryPolicy.isWorthRetrying(status: status): return passing
         case 501, 405: return .done(answer)
         // Another write is under way: for a condition, that is an answer.
         case 409: return call.isConditional ? .done(answer) : passing

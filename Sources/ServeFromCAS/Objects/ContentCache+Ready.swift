@@ -11,9 +11,9 @@ extension ContentCache {
     package func verify(_ object: ObjectID, size: Int64) throws(StoreError) {
         for _ in 0..<Self.attemptMax {
             guard case .unverified(let verify) = try content(of: object, size: size) else { return }
-            let bell = ThreadBell()
-            verify { bell.ring() }
-            bell.wait()
+            let isDone = Monitor(false)
+            verify { isDone.change { $0 = true } }
+            isDone.wait(until: { $0 }) { _ in }
         }
     }
 

@@ -25,21 +25,19 @@ extension CachedStorage {
             return
         }
         // The first error is thrown while other files still come.
-        let first = Mutex<StoreError?>(nil)
-        let bell = ThreadBell()
+        let outcome = Monitor<(failure: StoreError?, isOver: Bool)>((nil, false))
         Parallel.detach {
             // Errors are passed on below.
             try? self.inParallel(files.count) { (index) throws(StoreError) in
                 do throws(StoreError) { try self.obtain(files[index], demand, since) } catch {
-                    first.withLock { $0 = $0 ?? error }
-                    bell.ring()
+                    outcome.change { $0.failure = $0.failure ?? error }
                     throw error
                 }
             }
-            bell.ring()
+            outcome.change { $0.isOver = true }
         }
-        bell.wait()
-        if let error = first.withLock({ $0 }) { throw error }
+        let failure = outcome.wait(until: { $0.failure != nil || $0.isOver }) { $0.failure }
+        if let failure { throw failure }
     }
 
     private func obtain(

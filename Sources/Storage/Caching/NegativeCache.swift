@@ -204,11 +204,6 @@ package final class NegativeCache: Sendable {
     }
 }
 
-extension StoreError.Code {
-    // By its name: it belongs to a target above.
-    fileprivate static let network = Self("network")
-}
-
 extension StoreError {
     /// Whether a storage has not answered, so that perhaps nothing of it is available.
     package var isUnanswered: Bool {

@@ -109,6 +109,8 @@ package protocol ObjectStorage: Sendable {
 
 extension ObjectStorage {
     package var identity: String { place }
+    /// Where it is, as commands take it: a bucket's endpoint is no part of that.
+    package var argument: String { isOnDisk ? place : String(place.prefix { $0 != " " }) }
     package var isOnDisk: Bool { false }
     package var work: WorkDirectory? { nil }
     package func barrier() {}

@@ -14,9 +14,6 @@ extension StoreError.Code {
     package static let missingFromBucket = Self("missingFromBucket")
     /// No answer came to a commit, which may or may not be in the log.
     package static let outcomeUnknown = Self("outcomeUnknown")
-
-    // Codes of targets above: codes with equal names are equal.
-    static let damagedObject = Self("damagedObject")
 }
 
 extension StoreError {

@@ -19,6 +19,13 @@ extension CommandError {
     }
 }
 
+extension CommandError {
+    /// Any error of a command, as its program reports it.
+    package init(reportingStore error: any Error) {
+        self = (error as? StoreError).map { CommandError($0) } ?? CommandError(reporting: error)
+    }
+}
+
 extension Invocation {
     /// Returns what the closure makes of an argument; if it refuses, the command line is wrong.
     package func parsed<Value>(

@@ -337,8 +337,7 @@ package struct StartJudge: Sendable, Hashable {
     package var isOverdue: Bool { watched?.isOverdue ?? false }
 
     private var reason: String {
-        let (seconds, attoseconds) = (rules.allowed ?? .zero).components
-        let count = seconds * 1000 + attoseconds / 1_000_000_000_000_000
+        let count = (rules.allowed ?? .zero).milliseconds
         let words = count % 1000 == 0 ? "\(count / 1000) s" : "\(count) ms"
         return "it was not confirmed within \(words)"
     }

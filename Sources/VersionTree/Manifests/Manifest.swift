@@ -150,9 +150,10 @@ public struct Manifest: Sendable {
         var extras: [Int: Extras] = [:]
         for (position, entry) in entries.sorted(by: { $0.path < $1.path }).enumerated() {
             let utf8 = entry.path.description.utf8
+            // Of more than 4 GiB there are too many, which is refused below.
             records.append(
                 Record(
-                    pathStart: UInt32(paths.count), pathLength: UInt16(utf8.count),
+                    pathStart: UInt32(clamping: paths.count), pathLength: UInt16(utf8.count),
                     isExecutable: entry.isExecutable, byteCount: entry.byteCount,
                     address: entry.address))
             paths.append(contentsOf: utf8)

@@ -38,7 +38,7 @@ struct Poller: ~Copyable {
             castree_poller_add_listener(raw, reading, Self.wakeToken) == 0
         else {
             let number = errno
-            Socket.close(raw)
+            for open in Set([raw, reading, writing]) where open >= 0 { Socket.close(open) }
             throw StoreError(systemCall: "create a waker", errno: number, path: "")
         }
         self.raw = raw
@@ -49,9 +49,7 @@ struct Poller: ~Copyable {
 
     deinit {
         events.deallocate()
-        Socket.close(raw)
-        Socket.close(wakeReading)
-        if wakeWriting != wakeReading { Socket.close(wakeWriting) }
+        for open in Set([raw, wakeReading, wakeWriting]) { Socket.close(open) }
     }
 
     /// Edge-triggered in both directions until the socket is closed.

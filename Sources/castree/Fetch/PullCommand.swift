@@ -1,6 +1,5 @@
 import CASStore
 import Console
-import CurlTransport
 import HotPush
 import StoreCommands
 import StrictJSON
@@ -17,68 +16,40 @@ extension Invocation {
     }
 
     private func pulled() throws -> ExitStatus {
-        let origin = argument("URL")
-        // Refused before anything is created.
-        let location = try self.origin(origin).location
-        try refuseBucketAccess(to: location)
-        var connection = try connectionOptions()
-        connection.parallelCount = try integer("jobs") ?? connection.parallelCount
-        connection.byteRateMax = try byteCount("limit-rate")
-        let transport = try transport(to: location, connection)
-        var options = try pullOptions()
-        options.isDryRun = flag("dry-run")
-        let planning = flag("dry-run") ? try PlanningStore(self) : nil
+        var work = try pullWork()
+        let planning = work.options.isDryRun ? try PlanningStore(self) : nil
         let store =
             try planning?.versions ?? (flag("no-create") ? openStore() : openOrCreateStore())
-        let versions = flag("dry-run") ? store : store.recordingEvents()
         let bar = progress("Fetching")
-        options.progress = progressReporter(bar)
-        if flag("until-input-ends") { options.isInterrupted = { hasInputEnded() } }
-        if flag("json-lines") {
-            options.offered = { version, isMandatory in
-                line { writer in
-                    writer.member("offer") { writer in
-                        writer.member("version", version)
-                        writer.member("mandatory", isMandatory)
-                    }
-                }
-            }
-            options.withdrawn = { withdrawal in
-                line { writer in writer.member("withdrawn") { withdrawal.write(to: &$0) } }
-            }
-        }
-        options.retried = retryTeller
-        options.journal = flag("dry-run") ? nil : Journal(versions)
-        if !isJSON { options.notice = { note("\($0)") } }
-        // The parent only tests the command line, or is gone already.
-        guard !options.isInterrupted() else {
-            throw StoreError(.interrupted, "interrupted; nothing was asked")
-        }
-        let pull = Pull(into: versions, over: transport, options)
-        var reply: OriginReply
-        let report: PullReport?
+        work.options.progress = progressReporter(bar)
+        if flag("json-lines") { reportFindings(in: &work.options) }
+        if !isJSON { work.options.notice = { note("\($0)") } }
+        let pull = work.pull(into: store)
+        let outcome: PullOutcome
         do {
             defer { bar.finish() }
-            reply = try askedOrigin { () throws(StoreError) in try pull.inquire(origin) }
-            if options.isDryRun { return try plan(pull, reply) }
-            report = try pull.carryOut(&reply, of: origin)
-        } catch let error as StoreError {
-            // A refusal by a bucket looks like a missing file.
-            guard error.code == .notFound, let refusal = pull.refusal else { throw error }
-            throw refusal
+            let reply = try askedOrigin { () throws(StoreError) in try pull.inquire(work.origin) }
+            outcome = try pull.outcome(of: reply, from: work.origin)
         }
-        let lifecycle = try versions.lifecycle()
-        let offersNothing =
-            !reply.isOlderCopy && (report.map { $0.version == lifecycle.current } ?? true)
-        if offersNothing, options.destination != .kept {
-            try versions.settleOwed(lifecycle, offersNothing: true)
+        switch outcome.result {
+        case .planned(let plan, let choice): return try show(plan, choice, outcome.reply)
+        case .here(let report): return try show(report, outcome)
+        case .nothing: return try reportNothing(outcome)
         }
-        guard let report else { return try reportNothing(pull, reply) }
-        var isMandatory = reply.isMandatory
-        if lifecycle.pending == report.version {
-            isMandatory = try versions.noteForced(report.version, isMandatory: isMandatory)
+    }
+
+    private func reportFindings(in options: inout PullOptions) {
+        options.offered = { version, isMandatory in
+            line { writer in
+                writer.member("offer") { writer in
+                    writer.member("version", version)
+                    writer.member("mandatory", isMandatory)
+                }
+            }
         }
-        return try show(report, lifecycle, reply, isMandatory: isMandatory)
+        options.withdrawn = { withdrawal in
+            line { writer in writer.member("withdrawn") { withdrawal.write(to: &$0) } }
+        }
     }
 
     private func progressReporter(_ bar: ProgressBar) -> @Sendable (UpdateProgress) -> Void {
@@ -113,79 +84,11 @@ extension Invocation {
         return .done
     }
 
-    private func plan(_ pull: Pull, _ reply: OriginReply) throws -> ExitStatus {
-        var report: PullReport
-        switch reply.answer {
-        case .release(let found):
-            return try show(pull.plan(found), found.choice, reply)
-        case .known(let version):
-            try pull.refuseUnshowable(version)
-            report = PullReport(version: version)
-        case .embedded:
-            guard let embedded = try pull.versions.lifecycle().embedded else {
-                return try reportNothing(pull, reply)
-            }
-            report = PullReport(version: embedded)
-            report.isEmbedded = true
-        case .nothing: return try reportNothing(pull, reply)
-        }
-        report.requests = pull.requestCount
-        report.isUnchanged = true
-        return try show(report, pull.versions.lifecycle(), reply, isMandatory: reply.isMandatory)
-    }
-
-    var retryTeller: @Sendable (Retry) -> Void {
-        guard isWatched else { return { _ in } }
-        return { note("\($0.reason); trying again in \($0.delay.milliseconds) ms") }
-    }
-
-    // MARK: Options
-
-    private func pullOptions() throws -> PullOptions {
-        var options = PullOptions()
-        let format = try requiredValue("format")
-        options.format = format == "auto" ? nil : format
-        options.channel = try requiredValue("channel")
-        options.release = try value("release")
-        options.version = try value("version")
-        try parsed { () throws(StoreError) in
-            _ = try ChannelName(options.channel)
-            for name in [options.release, options.version] {
-                if let name { _ = try VersionName(name) }
-            }
-        }
-        options.platform = try value("platform")
-        options.device = try value("device")
-        options.entryCountMax = try integer("max-entries") ?? options.entryCountMax
-        options.expiryGrace = try seconds("expiry-grace") ?? 0
-        options.keptGoodCount = try integer("keep-good")
-        options.isForced = flag("force")
-        options.takesPacks = !flag("no-packs")
-        try setDestination(&options)
-        options.retries = try retryPolicy()
-        options.app = try appTraits()
-        if let problem = options.app.problemOfVersion {
-            diagnostics.warn(code: "noVersion", problem)
-        }
-        return options
-    }
-
-    private func setDestination(_ options: inout PullOptions) throws(CommandError) {
-        let given =
-            ["activate", "keep"].filter { flag($0) } + (isGiven("switch") ? ["switch"] : [])
-        if given.count > 1 {
-            throw .usage("--\(given[0]) and --\(given[1]) contradict each other")
-        }
-        let isNow = try requiredValue("switch") == "now"
-        if isNow || flag("activate") { options.destination = .current }
-        if flag("keep") { options.destination = .kept }
-    }
-
     // MARK: Results
 
-    private func show(
-        _ report: PullReport, _ lifecycle: Lifecycle, _ reply: OriginReply, isMandatory: Bool
-    ) throws -> ExitStatus {
+    private func show(_ report: PullReport, _ outcome: PullOutcome) throws -> ExitStatus {
+        let (lifecycle, reply) = (outcome.lifecycle, outcome.reply)
+        let isMandatory = outcome.isMandatory
         let remedy =
             if !report.damagedBases.isEmpty {
                 " (castree fsck --from URL repairs the store)"
@@ -301,10 +204,11 @@ extension Invocation {
             ? "a pack of everything: \(size)" : "a pack from what is here: \(size)"
     }
 
-    private func reportNothing(_ pull: Pull, _ reply: OriginReply) throws -> ExitStatus {
+    private func reportNothing(_ outcome: PullOutcome) throws -> ExitStatus {
+        let reply = outcome.reply
         let status = try reported { writer in
             writer.member("version", String?.none)
-            writer.member("requests", pull.requestCount)
+            writer.member("requests", outcome.requestCount)
             writer.member("reasons", reply.reasons)
             writer.member("signedBy", reply.signers)
             writer.member("skipped", reply.passedOver.map(\.version))

@@ -94,10 +94,6 @@ extension Option {
             "print findings and progress, one JSON document per line; the last is the result"
         ),
         .flag("no-create", "end with status 3 if there is no store; create none"),
-        .flag(
-            "until-input-ends",
-            "stop when standard input is closed, for instance because the calling program has ended"
-        ),
     ]
 
     static let device: [Option] = [

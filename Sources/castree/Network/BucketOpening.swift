@@ -22,7 +22,7 @@ extension Invocation {
         var options = BucketOptions()
         if isDeclared("jobs") { options.jobCount = try integer("jobs") ?? options.jobCount }
         options.isStopped = { Interruption.isRequested }
-        options.failureCountMax = try retryPolicy().failureCountMax
+        options.retries.failureCountMax = try retryPolicy().failureCountMax
         options.stallSeconds = Int((transport.stallTimeout.milliseconds + 999) / 1_000)
         options.note = { note($0) }
         if tellsRetries { options.retrying = { note($0) } }

@@ -9,8 +9,9 @@ extension Invocation {
     /// - Throws: `CommandError` with the code `fewFiles` if fewer are allowed than a server is known to work with.
     func requireFiles() throws {
         FileLimit.raise()
-        // For each thread that serves an epoll and a waker.
-        let needed = 62 + 2 * (try integer("workers") ?? 1)
+        // For each thread that serves an epoll and a waker; for a pull its store, and 16 connections.
+        let isPulling = isDeclared("updates") && isGiven("updates")
+        let needed = 62 + 2 * (try integer("workers") ?? 1) + (isPulling ? 64 : 0)
         guard FileLimit.current < needed else { return }
         throw CommandError(
             code: "fewFiles",

@@ -141,10 +141,9 @@ extension Command {
         try invocation.requireFiles()
         let notices = ServerNotices(invocation.diagnostics)
         defer { notices.end() }
-        // Checked before anything is made: without the fetching program, or with options that it refuses, there would
-        // be no updates.
+        // Checked before anything is made: with options that a pull refuses, there would be no updates.
         let settings = try invocation.updateSettings()
-        try settings?.tryOut(store: try invocation.storePath())
+        try settings?.tryOut()
         let options = try invocation.serverOptions(notices)
         guard settings != nil else { return try invocation.serve(settings, options, notices) }
         return try invocation.leavingNoEmptyStore {
@@ -240,9 +239,7 @@ extension Invocation {
             return nil
         }
         options.confirmation = options.confirmation ?? .seconds(30)
-        let updater = Updater(settings, store: try storePath(), { store.versions }) {
-            notices.note($0)
-        }
+        let updater = Updater(settings, { store.versions }) { notices.note($0) }
         options.updates = updater.asServed
         options.onLifecycleChange = { [weak updater] before, now in
             for line in UpdateNews.lines(before, now) { notices.note(line) }

@@ -2,9 +2,10 @@ import CASStore
 import Console
 import HotPush
 import StoreCommands
-import StrictJSON
+import Synchronization
+import VersionTree
 
-/// How a run of the program that fetches ended.
+/// How a pull of the updater ended.
 enum PullEnd: Sendable, Hashable {
     /// With a result; the offered release may be banned here.
     case checked(CheckedRelease, byteCount: Int64, isHere: Bool)
@@ -15,170 +16,136 @@ enum PullEnd: Sendable, Hashable {
     case stopped
 }
 
-struct PullRun {
+/// One `castree pull --keep` of the updater, on the thread that calls it; any thread may end it.
+///
+/// It opens the store at its path anew, with a connection of its own: what it does there keeps no page waiting.
+final class PullRun: Sendable {
     let isPlan: Bool
-    private let program: ChildProgram
+    private let isStopped = Atomic<Bool>(false)
+    private let state = Mutex(State())
 
-    /// How long it may be silent, including waits for the store; while it fetches, it reports twice a second.
-    static let silence = Duration.seconds(15 * 60)
-    static let grace = Duration.seconds(5)
-
-    /// - Parameters:
-    ///   - settings: the origin to ask, and as which device.
-    ///   - store: the path of the store.
-    ///   - isPlan: whether to fetch nothing.
-    init(
-        _ settings: UpdateSettings, store: String, isPlan: Bool
-    ) throws(CommandError) {
-        self.isPlan = isPlan
-        program = try ChildProgram.castree(
-            // The server has made the store: if that was moved away, the child must not create another.
-            [
-                "--store=\(store)", "--json", "pull", "--no-create", "--json-lines",
-                "--until-input-ends",
-            ]
-                + settings.words + [isPlan ? "--dry-run" : "--keep", "--", settings.origin])
+    private struct State {
+        var offered: String?
+        var hasTakenBack = false
+        var movedAt = SuspendingClock.now
     }
+
+    /// How long it may make no progress, including waits for the store; while it fetches, it reports ten times a second.
+    static let silence = Duration.seconds(15 * 60)
+
+    /// - Parameter isPlan: whether to fetch nothing.
+    init(isPlan: Bool) { self.isPlan = isPlan }
 
     /// Asks it to end; what has come is kept.
-    func end() { program.end() }
+    func end() { isStopped.store(true, ordering: .relaxed) }
 
-    func kill() { program.kill() }
+    private var isInterrupted: Bool {
+        isStopped.load(ordering: .relaxed) || Interruption.isRequested
+    }
 
-    /// Reads what it prints until it ends.
+    /// The version that it fetches or would fetch; `nil` before the origin has offered one.
+    var offered: String? { state.withLock { $0.offered } }
+
+    /// Whether it waits for something that does not come, such as an answer of a mount whose server is gone.
+    var isSilent: Bool { state.withLock { .now - $0.movedAt > Self.silence } }
+
     /// - Parameters:
-    ///   - warned: gets the sentences of its warnings.
-    ///   - stopped: gets a sentence when it is found stopped (SIGSTOP).
+    ///   - warned: gets the sentences of its warnings; must not wait.
     ///   - withdrawn: gets a pending version that was withdrawn; returns whether it is no longer pending.
-    ///   - offered: gets the version that it is about to fetch.
+    ///   - offered: called when it is about to fetch a version.
     func finish(
-        warned: (String) -> Void, stopped: (String) -> Void, withdrawn: (Withdrawal) -> Bool,
-        offered: (String) -> Void
+        _ settings: UpdateSettings, warned: @escaping @Sendable (String) -> Void,
+        withdrawn: @escaping @Sendable (Withdrawal) -> Bool,
+        offered: @escaping @Sendable () -> Void = {}
     ) -> PullEnd {
-        var heard = Heard()
-        let end = program.follow(silence: Self.silence, grace: Self.grace) { process in
-            stopped(
-                "castree pull (process \(process)) is stopped, so nothing is updated; resume it with kill -CONT \(process)"
-            )
-        } heard: { line in
-            heard.take(line, warned, withdrawn, offered)
-        }
-        if end.wasSilent {
-            let minutes = Self.silence.components.seconds / 60
-            return .failed(
-                "castree pull printed nothing for \(minutes) minutes and was ended",
-                code: nil, isNoted: false)
-        }
-        return heard.result(end.status)
-    }
-
-    private struct Heard {
-        var last: JSONValue?
-        var error: String?
-        var code: String?
-        var isOwnError = false
-        var hasTakenBack = false
-
-        mutating func take(
-            _ line: [UInt8], _ warned: (String) -> Void, _ withdrawn: (Withdrawal) -> Bool,
-            _ offered: (String) -> Void
-        ) {
-            // A line that is not JSON comes from a library or a loader: it is reported as it is.
-            guard let document = try? JSONValue.parse(line) else {
-                (error, isOwnError) = (String(decoding: line, as: UTF8.self), false)
-                code = nil
-                return
+        do throws(CommandError) {
+            let invocation = try settings.pull(isPlan: isPlan, warned: warned)
+            do {
+                return try outcome(invocation, withdrawn, offered)
+            } catch {
+                return failure(CommandError(reportingStore: error), invocation)
             }
-            if let sentence = document["warning"]?["message"]?.asString {
-                warned(sentence)
-            } else if let sentence = document["error"]?["message"]?.asString {
-                // As it is spelled on the command line of the server.
-                error = sentence.replacing("--cacert FILE", with: "--pull-option --cacert=FILE")
-                isOwnError = true
-                code = document["error"]?["code"]?.asString
-            } else if let version = document["offer"]?["version"]?.asString {
-                offered(version)
-            } else if let withdrawal = document["withdrawn"].flatMap(Withdrawal.init) {
-                if withdrawn(withdrawal) { hasTakenBack = true }
-            } else {
-                last = document
-            }
-        }
-
-        /// - Parameter status: its exit status; nil if a signal ended it.
-        func result(_ status: Int32?) -> PullEnd {
-            let known: [Int32] = [ExitStatus.done, .olderCopy, .mandatoryWaits].map(\.rawValue)
-            if let status, known.contains(status), let last, var checked = CheckedRelease(last) {
-                checked.hasTakenBack = hasTakenBack
-                checked.isOlderCopy = status == ExitStatus.olderCopy.rawValue
-                return .checked(
-                    checked, byteCount: last["bytes"]?.asInt64 ?? 0,
-                    isHere: last["unchanged"]?.asBool ?? false)
-            }
-            if status == ExitStatus.interrupted.rawValue { return .stopped }
-            if status == ExitStatus.banned.rawValue, let error {
-                var refused = CheckedRelease(version: nil, reasons: [error])
-                refused.hasTakenBack = hasTakenBack
-                refused.isBanned = true
-                return .checked(refused, byteCount: 0, isHere: false)
-            }
-            let how = status.map { "ended with status \($0)" } ?? "was killed"
-            return .failed(
-                error ?? "castree pull \(how)", code: code,
-                // A refusal of its command line is recorded nowhere.
-                isNoted: isOwnError && status != ExitStatus.usage.rawValue)
-        }
-    }
-}
-
-extension ChildProgram {
-    /// Starts this program again.
-    /// - Throws: `noFetchingProgram` if it cannot be run.
-    fileprivate static func castree(
-        _ words: [String], hasInput: Bool = true
-    ) throws(CommandError) -> ChildProgram {
-        let path = System.programPath() ?? "castree"
-        do throws(SystemError) {
-            return try ChildProgram(path, words, hasInput: hasInput)
         } catch {
-            // The path comes last, because the event log leaves it out.
-            throw CommandError(
-                code: JournalFailure.noFetchingProgram,
-                message: "castree could not be run from \(path): \(error.text)")
+            return .failed(error.message, code: error.code, isNoted: false)
         }
+    }
+
+    private func outcome(
+        _ invocation: Invocation, _ withdrawn: @escaping @Sendable (Withdrawal) -> Bool,
+        _ offered: @escaping @Sendable () -> Void
+    ) throws -> PullEnd {
+        var work = try invocation.pullWork()
+        work.options.isInterrupted = { self.isInterrupted }
+        work.options.progress = { _ in self.state.withLock { $0.movedAt = .now } }
+        work.options.offered = { version, _ in
+            self.state.withLock { ($0.offered, $0.movedAt) = (version, .now) }
+            offered()
+        }
+        work.options.withdrawn = { withdrawal in
+            if withdrawn(withdrawal) { self.state.withLock { $0.hasTakenBack = true } }
+        }
+        var options = try invocation.storeOptions()
+        options.isInterrupted = work.options.isInterrupted
+        // The server has made the store: if that was moved away, no other is made in its place.
+        let store = try VersionStore.open(invocation.storePath(), options: options)
+        let pull = work.pull(into: store)
+        let outcome = try pull.outcome(of: pull.inquire(work.origin), from: work.origin)
+        var checked = CheckedRelease(version: nil, reasons: outcome.reply.reasons)
+        checked.hasTakenBack = state.withLock { $0.hasTakenBack }
+        checked.isOlderCopy = outcome.reply.isOlderCopy
+        checked.isMandatory = outcome.isMandatory
+        switch outcome.result {
+        case .planned(let plan, _):
+            checked.version = plan.release.version.description
+            return .checked(checked, byteCount: plan.byteCount, isHere: false)
+        case .here(let report):
+            checked.version = report.version
+            return .checked(
+                checked, byteCount: report.figures.bytes, isHere: report.isUnchanged)
+        case .nothing: return .checked(checked, byteCount: 0, isHere: false)
+        }
+    }
+
+    private func failure(_ error: CommandError, _ invocation: Invocation) -> PullEnd {
+        // Whatever broke when it was stopped, that is why it ended.
+        if isInterrupted || error.status == .interrupted { return .stopped }
+        // Pages and logs get it, and no secrets; options as they are spelled on the command line of the server.
+        let sentence = invocation.diagnostics.shown(error.message)
+            .replacing("--cacert FILE", with: "--pull-option --cacert=FILE")
+        if error.code == StoreError.Code.bannedVersion.description {
+            var refused = CheckedRelease(version: nil, reasons: [sentence])
+            refused.hasTakenBack = state.withLock { $0.hasTakenBack }
+            refused.isBanned = true
+            return .checked(refused, byteCount: 0, isHere: false)
+        }
+        // A refusal of its command line is recorded nowhere.
+        return .failed(sentence, code: error.code, isNoted: error.status != .usage)
     }
 }
 
 extension UpdateSettings {
-    /// Has the program that fetches read its command line, without any request: an option that it refuses now would
-    /// fail every update, and be noticed too late.
-    /// - Throws: `noFetchingProgram`; `usage` and `transport` with its sentence; `interrupted`, at once, if this
-    ///   program is told to end.
-    func tryOut(store: String) throws(CommandError) {
-        let program = try ChildProgram.castree(
-            ["--store=\(store)", "--json", "pull", "--no-create", "--until-input-ends"] + words
-                + ["--dry-run", "--", origin], hasInput: false)
-        var (sentence, code): (String?, String?)
-        let end = program.follow(
-            silence: .seconds(30), grace: .zero, isUnwanted: { Interruption.isRequested }
-        ) { _ in
-        } heard: { line in
-            // A line that is not JSON comes from a loader, whose status is not that of a usage error.
-            guard let error = (try? JSONValue.parse(line))?["error"] else { return }
-            (sentence, code) = (error["message"]?.asString, error["code"]?.asString)
-        }
-        if Interruption.isRequested { throw .interrupted }
-        if end.wasSilent {
-            throw CommandError(
-                code: JournalFailure.noFetchingProgram,
-                message:
-                    "castree pull did not read its command line within 30 seconds")
-        }
-        guard let sentence else { return }
-        if end.status == ExitStatus.usage.rawValue { throw .usage("--pull-option: \(sentence)") }
-        // The program that uses networks is not installed, or does not start.
-        if let code, code == StoreError.Code.transport.description {
-            throw CommandError(code: code, message: sentence)
+    /// The command line of a pull, as the server's own describes it.
+    /// - Throws: `usage`.
+    func pull(
+        isPlan: Bool, warned: @escaping @Sendable (String) -> Void
+    ) throws(CommandError) -> Invocation {
+        try server.reading(
+            ["--store=\(store)", "pull"] + words
+                + [isPlan ? "--dry-run" : "--keep", "--", origin],
+            warned: warned)
+    }
+
+    /// Does all of a pull that needs no request: an option that it refuses now would fail every update, and be
+    /// noticed too late.
+    /// - Throws: `usage` and `transport` with its sentence.
+    func tryOut() throws(CommandError) {
+        do {
+            _ = try pull(isPlan: true) { _ in }.pullWork()
+        } catch {
+            let error = CommandError(reportingStore: error)
+            if error.status == .usage { throw .usage("--pull-option: \(error.message)") }
+            // What carries requests is not installed. Anything else may be mended before it is needed.
+            if error.code == StoreError.Code.transport.description { throw error }
         }
     }
 }

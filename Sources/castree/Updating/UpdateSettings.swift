@@ -6,12 +6,16 @@ import VersionTree
 
 /// How a server keeps its app up to date, as its command line says.
 struct UpdateSettings {
+    /// The command line of the server.
+    var server: Invocation
+    /// The path of its store.
+    var store: String
     var origin: String
     var interval: Duration
     var policy: SwitchPolicy
     var keptGoodCount: Int
     var channel: String
-    /// Further options for the program that fetches.
+    /// Further options of the pulls.
     var words: [String]
 
     /// Excludes servers that ask another origin; nil if the store cannot be written, so that nothing is fetched
@@ -86,7 +90,8 @@ extension Invocation {
             throw .usage("--every takes a time of a second or more, as in 15m")
         }
         return UpdateSettings(
-            origin: origin, interval: .seconds(seconds), policy: try switchPolicy(),
+            server: self, store: try storePath(), origin: origin, interval: .seconds(seconds),
+            policy: try switchPolicy(),
             keptGoodCount: try integer("keep-good") ?? 2, channel: channel, words: try pullWords())
     }
 
@@ -140,8 +145,6 @@ extension Invocation {
     fileprivate static let ownNames: Set<String> = Set(
         [
             "activate", "keep", "keep-good", "switch", "dry-run", "force", "json-lines",
-            "until-input-ends",
-            "no-create",
-            "release", "version", "channel",
+            "no-create", "release", "version", "channel",
         ] + Option.device.map(\.name))
 }

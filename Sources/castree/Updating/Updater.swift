@@ -6,7 +6,7 @@ import ServeFromCAS
 import Synchronization
 import VersionTree
 
-/// Keeps the app of a server up to date: asks, lets a child fetch, chooses the next version, cleans up.
+/// Keeps the app of a server up to date: asks, fetches, chooses the next version, cleans up.
 ///
 /// The server starts the chosen version, watches it and rolls it back; pure functions decide (`SwitchPolicy`,
 /// `RetentionPlan`), and the store remembers. One thing at a time, on a thread of its own. Thread-safe.
@@ -16,8 +16,10 @@ final class Updater: Sendable {
         var wishes: Set<Work> = []
         var run: PullRun?
         var isEnded = false
-        /// The version that the run fetches; `nil` before the origin has offered one.
-        var fetched: String?
+        /// Waits for what is being carried out.
+        var waiter: CheckedContinuation<Void, Never>?
+        /// Whether the origin is asked what it offers while something is fetched.
+        var isLooking = false
         var yieldCount = 0
         /// The last report of a check that brought nothing, so that it is reported once.
         var trouble: String?
@@ -37,23 +39,19 @@ final class Updater: Sendable {
 
     let settings: UpdateSettings
     let versions: @Sendable () -> VersionStore
-    let store: String
     private let tell: @Sendable (String) -> Void
     let state = Mutex(State())
     private let wakes: AsyncStream<Void>
     private let waker: AsyncStream<Void>.Continuation
 
     /// - Parameters:
-    ///   - store: its path, for the child.
-    ///   - versions: the store at that path, whichever it is by now.
+    ///   - versions: the store at its path, whichever it is by now.
     ///   - tell: gets a line for the operator; must not wait.
     init(
-        _ settings: UpdateSettings, store: String,
-        _ versions: @escaping @Sendable () -> VersionStore,
+        _ settings: UpdateSettings, _ versions: @escaping @Sendable () -> VersionStore,
         tell: @escaping @Sendable (String) -> Void
     ) {
         self.settings = settings
-        self.store = store
         self.versions = versions
         self.tell = tell
         (wakes, waker) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -89,21 +87,22 @@ final class Updater: Sendable {
         state.withLock { $0.server = nil }
     }
 
-    /// Ends: the child is asked to stop, and keeps what has come.
+    /// Ends: a pull is asked to stop, and keeps what has come.
     func end() {
         let run = state.withLock { state in
             state.isEnded = true
             return state.run
         }
         waker.finish()
-        guard let run else { return }
-        run.end()
+        run?.end()
         Task.detached {
-            // A process that is stopped (SIGSTOP) reacts to nothing else. Nothing cancels this sleep.
-            try? await Task.sleep(for: PullRun.grace)
-            run.kill()
+            // A thread that waits for a file system that hangs ends only with the process. Nothing cancels this sleep.
+            try? await Task.sleep(for: Self.grace)
+            self.waitNoLonger()
         }
     }
+
+    private static let grace = Duration.seconds(5)
 
     func want(_ work: Work) {
         state.withLock { _ = $0.wishes.insert(work) }
@@ -125,11 +124,20 @@ final class Updater: Sendable {
 
     private func onOwnThread(_ body: @escaping @Sendable () -> Void) async {
         await withCheckedContinuation { continuation in
+            state.withLock { $0.waiter = continuation }
             Parallel.detach {
                 body()
-                continuation.resume()
+                self.waitNoLonger()
             }
         }
+    }
+
+    private func waitNoLonger() {
+        let waiter = state.withLock { state in
+            defer { state.waiter = nil }
+            return state.waiter
+        }
+        waiter?.resume()
     }
 
     private func carryOut(_ work: Work) {
@@ -143,30 +151,16 @@ final class Updater: Sendable {
 
     private func pull(isPlan: Bool) {
         announce(.checking)
-        let end: PullEnd
-        do throws(CommandError) {
-            let run = try PullRun(settings, store: store, isPlan: isPlan)
-            let isEnded = state.withLock { state in
-                state.run = run
-                return state.isEnded
-            }
-            if isEnded { run.end() }
-            end = run.finish {
-                tell($0)
-            } stopped: { sentence in
-                tell(sentence)
-                note(sentence, code: nil)
-            } withdrawn: {
-                obey($0)
-            } offered: { version in
-                state.withLock { $0.fetched = version }
-            }
-            state.withLock { state in
-                (state.run, state.fetched) = (nil, nil)
-                if end != .stopped, !isPlan { state.yieldCount = 0 }
-            }
-        } catch {
-            end = .failed(error.message, code: error.code, isNoted: false)
+        let run = PullRun(isPlan: isPlan)
+        let isEnded = state.withLock { state in
+            state.run = run
+            return state.isEnded
+        }
+        if isEnded { run.end() }
+        let end = run.finish(settings, warned: tell, withdrawn: obey)
+        state.withLock { state in
+            state.run = nil
+            if end != .stopped, !isPlan { state.yieldCount = 0 }
         }
         do throws(StoreError) {
             try settle(end, isPlan: isPlan)
@@ -180,7 +174,7 @@ final class Updater: Sendable {
 
     var journal: Journal { Journal(versions()) }
 
-    /// Records a failure that the child could not record itself.
+    /// Records a failure that the pull could not record itself.
     private func note(_ failure: String, code: String?) {
         var wish = PullOptions()
         wish.channel = settings.channel
@@ -190,7 +184,7 @@ final class Updater: Sendable {
                 version: nil, reason: failure, failure: code.map { JournalFailure(code: $0) }))
     }
 
-    /// Reports that the origin answers again, in the words that the child has recorded.
+    /// Reports that the origin answers again, in the words that the pull has recorded.
     private func tellAnswering() {
         let hasFailed = state.withLock { state in
             defer { state.hasFailed = false }
@@ -208,19 +202,8 @@ final class Updater: Sendable {
     private func settle(_ end: PullEnd, isPlan: Bool) throws(StoreError) {
         switch end {
         case .stopped: break
-        case .failed(var message, let code, var isNoted):
-            if code == StoreError.Code.noStore.description {
-                // The child could not record it anywhere; this process still has the store open, wherever it is now.
-                message =
-                    "the store is no longer at \(store), where its server looks for it: move it back, or restart the "
-                    + "server with its new --store"
-                isNoted = false
-            }
-            if !isNoted { note(message, code: code) }
-            state.withLock { $0.hasFailed = true }
-            let isOfStore = code.map { JournalFailure(code: $0).isOfStore } ?? false
-            let what = isOfStore ? "the store cannot be updated" : "unable to update"
-            fail("\(what): \(message)", code)
+        case .failed(let message, let code, let isNoted):
+            failed(message, code: code, isNoted: isNoted)
         case .checked(let checked, let byteCount, let isHere):
             tellAnswering()
             let before = try versions().lifecycle()
@@ -235,6 +218,22 @@ final class Updater: Sendable {
             }
             try take(isPlan ? Self.known(checked, before) : versions().obey(checked), before)
         }
+    }
+
+    func failed(_ message: String, code: String?, isNoted: Bool) {
+        var (message, isNoted) = (message, isNoted)
+        if code == StoreError.Code.noStore.description {
+            // The pull could not record it anywhere; the server still has the store open, wherever it is now.
+            message =
+                "the store is no longer at \(settings.store), where its server looks for it: move it back, or "
+                + "restart the server with its new --store"
+            isNoted = false
+        }
+        if !isNoted { note(message, code: code) }
+        state.withLock { $0.hasFailed = true }
+        let isOfStore = code.map { JournalFailure(code: $0).isOfStore } ?? false
+        let what = isOfStore ? "the store cannot be updated" : "unable to update"
+        fail("\(what): \(message)", code)
     }
 
     private static func known(_ checked: CheckedRelease, _ lifecycle: Lifecycle) -> ObeyedRelease {

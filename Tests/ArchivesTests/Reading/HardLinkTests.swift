@@ -1,6 +1,5 @@
 import ArchiveReading
-import CASStore
-import Expectations
+import StorageTestSupport
 
 /// Hard links between entries, as tar makes them of a version's own tree.
 @Suite("A hard link in a tar archive") struct HardLinkTests {

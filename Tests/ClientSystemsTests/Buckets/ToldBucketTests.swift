@@ -58,8 +58,7 @@ import Origin
         let times = try world.history(.expo).offers.map(\.createdAt)
         expect(times == times.sorted() && Set(times).count == 3)
         // Nothing of the first attempt is reported, and nothing twice.
-        let reported = telling.outcomes.map(\.prepared?.offer.label)
-        expect(reported, equals: ["v3", nil])
+        expect(telling.outcomes.map(\.prepared?.offer.label), equals: ["v3", nil])
         expect(Set(notices.all).count == notices.all.count, "\(notices.all)")
         world.checkEnd()
         expect(world.broken, equals: [])

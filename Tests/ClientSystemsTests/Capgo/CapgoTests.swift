@@ -1,6 +1,5 @@
 import HotPush
 import StorageTestSupport
-import StrictJSON
 
 @testable import ClientSystems
 

@@ -1,7 +1,4 @@
-import CASStore
-import Expectations
-import StrictJSON
-import VersionTree
+import StorageTestSupport
 
 @testable import ClientSystems
 @testable import HotPush

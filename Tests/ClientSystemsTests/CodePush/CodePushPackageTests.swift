@@ -1,10 +1,7 @@
 import Archives
-import CASStore
-import Expectations
 import HotPush
 import Origin
-import StrictJSON
-import VersionTree
+import StorageTestSupport
 
 @testable import ClientSystems
 

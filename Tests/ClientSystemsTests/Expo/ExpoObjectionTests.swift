@@ -1,7 +1,6 @@
-import Expectations
 import HotPush
 import Platform
-import VersionTree
+import StorageTestSupport
 
 @testable import ClientSystems
 

@@ -1,8 +1,6 @@
-import Foundation
 import HotPush
 import Platform
-import StrictJSON
-import VersionTree
+import StorageTestSupport
 
 @testable import ClientSystems
 

@@ -1,9 +1,6 @@
 import Archives
-import CASStore
-import Expectations
 import HotPush
-import StrictJSON
-import VersionTree
+import StorageTestSupport
 
 @testable import ClientSystems
 

@@ -1,7 +1,5 @@
-import CASStore
 import HotPush
-import StrictJSON
-import VersionTree
+import StorageTestSupport
 
 @testable import ClientSystems
 

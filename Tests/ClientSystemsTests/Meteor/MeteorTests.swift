@@ -1,5 +1,4 @@
 import StorageTestSupport
-import StrictJSON
 
 @testable import ClientSystems
 @testable import HotPush
@@ -32,7 +31,7 @@ import StrictJSON
                 let bytes = Array(text.utf8)
                 let (hash, sri) = try label(bytes)
                 for url in urls {
-                    let url = url.replacingHash(hash)
+                    let url = url.replacing("HASH", with: hash)
                     var entry =
                         #"{"path":"\#(path)","where":"client","type":"\#(type)","cacheable":\#(type == "js"),"#
                         + #""url":"\#(url)","size":\#(bytes.count),"hash":"\#(hash)""#
@@ -246,12 +245,6 @@ import StrictJSON
             (try requiring("compatibility", "z"), true, "requires z"),
             (try requiring("group", "z"), true, "group z"),
         ])
-    }
-}
-
-extension String {
-    fileprivate func replacingHash(_ hash: String) -> String {
-        split(separator: "HASH", omittingEmptySubsequences: false).joined(separator: hash)
     }
 }
 

@@ -1,6 +1,4 @@
 import BucketTestSupport
-import StrictJSON
-import Synchronization
 
 @testable import ClientSystems
 @testable import HotPush

@@ -61,8 +61,7 @@ import BucketTestSupport
         let origin = try copy.origin()
         let answers = OriginAnswers(OriginReader(origin), feeds: [ModelFeed.self])
         let (_, mirrored) = try place.mirror(place.bucket())
-        let archive = try BucketPlace.archive(answers)
-        try expect(archive.tag, equals: BucketPlace.archive(mirrored).tag)
+        try expect(BucketPlace.archive(answers).tag, equals: BucketPlace.archive(mirrored).tag)
         try expect(answers.text(ModelFeed.check), equals: mirrored.text(ModelFeed.check))
         for text in ["one", "two", "three", "same"] {
             let key = OriginKey(.object, try address(of: Array(text.utf8)))

@@ -1,5 +1,4 @@
 import BucketTestSupport
-import Synchronization
 
 @testable import ClientSystems
 @testable import HotPush

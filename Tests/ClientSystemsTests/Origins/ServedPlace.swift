@@ -1,6 +1,5 @@
 import Archives
 import StorageTestSupport
-import StrictJSON
 
 @testable import ClientSystems
 @testable import HotPush
@@ -97,7 +96,6 @@ final class ServedPlace {
         try steps.pointer()
     }
 
-    /// The pointer as its signers leave it.
     func signed(_ pointer: ChannelPointer) throws -> ChannelPointer {
         guard !signers.isEmpty else { return pointer }
         var pointer = pointer

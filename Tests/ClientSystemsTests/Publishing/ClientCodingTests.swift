@@ -1,5 +1,4 @@
 import StorageTestSupport
-import StrictJSON
 
 @testable import ClientSystems
 @testable import HotPush

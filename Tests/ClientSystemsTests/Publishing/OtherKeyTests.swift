@@ -1,6 +1,5 @@
-import Expectations
 import HotPush
-import VersionTree
+import StorageTestSupport
 
 @testable import ClientSystems
 

@@ -1,7 +1,6 @@
 import BucketTestSupport
 import HotPush
 import Origin
-import Synchronization
 
 @testable import ClientSystems
 

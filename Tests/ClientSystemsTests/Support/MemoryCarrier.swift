@@ -3,7 +3,6 @@ import Platform
 
 /// Carries the requests of a pull to a function, without sockets.
 final class MemoryCarrier: Transport {
-    /// The status, the fields, the body.
     typealias Answer = (status: Int, fields: [(String, String)], body: [UInt8])
 
     private let answer: (String) throws -> Answer?

@@ -14,7 +14,6 @@ extension Workplace {
         try FileManager.default.contentsOfDirectory(atPath: url(path).path).sorted()
     }
 
-    /// The path of an object in an origin.
     func object(_ address: some StringProtocol, in origin: String) -> String {
         "\(origin)/objects/\(address.prefix(2))/\(address.dropFirst(2))"
     }

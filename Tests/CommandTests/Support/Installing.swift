@@ -18,7 +18,6 @@ extension Workplace {
         }
     }
 
-    /// Runs a program by its path in the workplace.
     func run(_ program: String, _ arguments: String...) throws -> Finished {
         let url = directory.appending(path: program)
         return try Running(url, arguments, in: directory, environment: [:]).finished()

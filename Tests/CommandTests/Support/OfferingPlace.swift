@@ -62,6 +62,5 @@ extension Workplace {
         try require((pointer(channel)["releases"] as? [[String: Any]])?[position])
     }
 
-    /// What `du site` says.
     func originUsage() throws -> JSON { try castree("du", "site", "--json").document(.originUsage) }
 }

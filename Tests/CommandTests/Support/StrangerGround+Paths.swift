@@ -53,7 +53,6 @@ extension StrangerGround {
         }
     }
 
-    /// The path that a pattern stands for.
     func resolved(_ pattern: String) throws -> String {
         let objects = "\(place.directory.path)/sound/objects"
         func path(of content: String) throws -> String {

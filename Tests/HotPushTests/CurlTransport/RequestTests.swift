@@ -1,7 +1,6 @@
-import CASStore
 import CurlTransport
-import Expectations
 import HotPush
+import StorageTestSupport
 
 @Suite("A request") struct RequestTests {
     static let bytes = sampleBytes(30_000)

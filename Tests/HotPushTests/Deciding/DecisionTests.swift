@@ -1,6 +1,4 @@
-import CASStore
-import Expectations
-import StrictJSON
+import StorageTestSupport
 
 @testable import HotPush
 @testable import VersionTree

@@ -228,8 +228,7 @@ import StorageTestSupport
         let count = try TestShare(oneIn: 3).count { call in
             let (versions, disk) = try shown(first, at: "store\(call)")
             try versions.add(directory: pushed.directory, version: "good")
-            try versions.activate("good")
-            try versions.confirm("good", token: versions.boot().token)
+            try versions.makeKnownGood("good")
             disk.arm(.fail(EMFILE, at: call + 1))
             if code({ try versions.adopt(second) }) != nil { failures += 1 }
             let hasFired = disk.hasFired

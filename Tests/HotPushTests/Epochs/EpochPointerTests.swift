@@ -1,6 +1,4 @@
-import Origin
 import OriginTestSupport
-import StrictJSON
 
 @testable import HotPush
 

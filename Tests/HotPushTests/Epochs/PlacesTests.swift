@@ -1,5 +1,4 @@
 import OriginTestSupport
-import StrictJSON
 
 @testable import HotPush
 

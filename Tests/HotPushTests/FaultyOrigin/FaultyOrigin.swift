@@ -1,5 +1,4 @@
-import Foundation
-import Synchronization
+import Expectations
 
 /// A real HTTP/1.1 server on a loopback socket that misbehaves as a test tells it to.
 ///

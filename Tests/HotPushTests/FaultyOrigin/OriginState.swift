@@ -1,5 +1,4 @@
-import Foundation
-import Synchronization
+import Expectations
 
 /// What the threads of a ``FaultyOrigin`` share.
 final class OriginState: Sendable {

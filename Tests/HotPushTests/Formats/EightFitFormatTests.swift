@@ -1,6 +1,5 @@
 import HotPush
 import StorageTestSupport
-import StrictJSON
 
 @Suite("8fit's format") struct EightFitFormatTests {
     func read(_ text: String) throws -> Release {

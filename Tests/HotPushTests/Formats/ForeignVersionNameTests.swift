@@ -1,7 +1,5 @@
-import Expectations
 import HotPush
-import StrictJSON
-import VersionTree
+import StorageTestSupport
 
 @Suite("A publisher's name of a version") struct ForeignVersionNameTests {
     @Test(arguments: ["version1", "a4b7692d011cec5e0c3415a13a580e844af46040", "1.2.3-rc.1+b@x~y"])

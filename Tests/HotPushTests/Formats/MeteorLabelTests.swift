@@ -1,6 +1,5 @@
-import CASStore
-import Expectations
 import HotPush
+import StorageTestSupport
 
 @Suite("A label of Meteor's") struct MeteorLabelTests {
     // Digests of "hello".

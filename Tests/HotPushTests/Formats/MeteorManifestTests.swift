@@ -1,8 +1,5 @@
-import CASStore
-import Expectations
 import HotPush
-import StrictJSON
-import VersionTree
+import StorageTestSupport
 
 @Suite("A manifest of Meteor's") struct MeteorManifestTests {
     func read(_ bytes: [UInt8], _ context: ReleaseContext = ReleaseContext()) throws -> Release {
@@ -203,5 +200,18 @@ import VersionTree
                     MeteorFixture.asset("A", url: "/3"), MeteorFixture.asset("a", url: "/4"),
                 ].joined(separator: ",")))
         expect(release.files.count, equals: 5)
+    }
+
+    @Test func `of 40,000 files has each once`() throws {
+        let hash = "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d"
+        let entries = (0..<40_000).map {
+            MeteorFixture.asset(
+                "app/\($0 % 100)/\($0 / 2)-\($0 % 2)", url: "/\($0)",
+                more: ",\"hash\":\"\(hash)\",\"size\":\($0)")
+        }
+        let release = try read(
+            MeteorFixture.manifest(entries.joined(separator: ",")))
+        expect(release.files.count, equals: 40_001)
+        expect(Set(release.files.map(\.path)).count, equals: 40_001)
     }
 }

@@ -1,6 +1,5 @@
-import Expectations
 import HotPush
-import VersionTree
+import StorageTestSupport
 
 @Suite("A document") struct RecognitionTests {
     @Test func `is recognized by what it holds`() throws {

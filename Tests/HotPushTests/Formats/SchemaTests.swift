@@ -1,7 +1,4 @@
-import CASStore
 import OriginTestSupport
-import StrictJSON
-import VersionTree
 
 @testable import HotPush
 

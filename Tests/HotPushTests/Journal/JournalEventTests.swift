@@ -1,7 +1,4 @@
-import CASStore
-import Expectations
-import StrictJSON
-import VersionTree
+import StorageTestSupport
 
 @testable import HotPush
 
@@ -68,6 +65,11 @@ import VersionTree
             expect(JournalEntry(line: line.dropLast()), equals: entry)
             expect(!event.sentence.isEmpty)
         }
+    }
+
+    @Test func `knows the failure of servers that let another program fetch`() {
+        let failure = JournalFailure(code: "noFetchingProgram")
+        expect(failure.isOfStore && failure.isLasting)
     }
 
     @Test func `counts in words: one request, two requests`() {

@@ -200,8 +200,7 @@ import StorageTestSupport
             try versions.add(directory: store.directory.appending(name), version: name)
         }
         try versions.activate("1")
-        try versions.activate("1")
-        try versions.confirm("1", token: versions.boot().token)
+        try versions.makeKnownGood("1")
         try versions.activateAtNextBoot("2")
         _ = try versions.boot()
         _ = try store.reopened().recordingEvents().boot(strikes: 1)

@@ -1,6 +1,4 @@
-import CASStore
-import Expectations
-import VersionTree
+import StorageTestSupport
 
 @testable import HotPush
 

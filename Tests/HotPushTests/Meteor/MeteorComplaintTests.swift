@@ -49,16 +49,6 @@ import StorageTestSupport
         try expect(place.start(), equals: "version2")
     }
 
-    @Test
-    func `3: a file under two URLs fails every update: it is one file with two URLs`() throws {
-        var release = ServedMeteor(2, .today)
-        release.add(asset: "app/fonts/a.woff", "a font")
-        let place = try place(release)
-        for _ in 0..<2 { try place.pull() }
-        expect(place.asked["fonts/a.woff"], equals: 1)
-        try expect(place.start(), equals: "version2")
-    }
-
     @Test("10: another version's index page from a second machine ends all: it is asked for again")
     func loadBalancer() throws {
         let place = try place(ServedMeteor(2))

@@ -3,26 +3,24 @@ import StorageTestSupport
 @testable import HotPush
 
 struct MeteorFailure: Sendable, CustomTestStringConvertible {
-    var rows: String
-    var title: String
+    var testDescription: String
     var code: StoreError.Code
     var message: String
     /// What is asked for more often than once, or not at all.
     var asked: [String: Int]
     var change: @Sendable (inout ServedMeteor) -> Void = { _ in }
     var fault: @Sendable (FaultyOrigin) throws -> Void = { _ in }
-    var testDescription: String { "rows \(rows): \(title)" }
 
     static let template = "app/template.mobileapp.js"
 
     /// The pages of these releases stand alone, as in the plugin's fixtures; a page that is wrong is
     /// asked for four times, and the manifest once more: the server may be between two versions.
     static func page(
-        _ rows: String, _ title: String, _ message: String,
+        _ title: String, _ message: String,
         _ change: @escaping @Sendable (inout ServedMeteor) -> Void
     ) -> MeteorFailure {
         MeteorFailure(
-            rows: rows, title: title, code: .unsuitableRelease, message: message,
+            testDescription: title, code: .unsuitableRelease, message: message,
             asked: ["manifest.json": 2, "": 4]
         ) { release in
             release.files = []
@@ -32,7 +30,7 @@ struct MeteorFailure: Sendable, CustomTestStringConvertible {
 
     static let all = [
         MeteorFailure(
-            rows: "44, 45", title: "a missing asset", code: .notFound,
+            testDescription: "rows 44, 45: a missing asset", code: .notFound,
             message: "Non-success status code 404 for asset: /app/template.mobileapp.js",
             asked: ["manifest.json": 2, template: 1]
         ) { _ in
@@ -40,7 +38,7 @@ struct MeteorFailure: Sendable, CustomTestStringConvertible {
             $0.put(nil, at: "/__cordova/" + template)
         },
         MeteorFailure(
-            rows: "46, 47", title: "an asset of another version", code: .mismatch,
+            testDescription: "rows 46, 47: an asset of another version", code: .mismatch,
             message: "Hash mismatch for asset: /app/template.mobileapp.js",
             asked: ["manifest.json": 2, template: 4]
         ) { _ in
@@ -49,34 +47,34 @@ struct MeteorFailure: Sendable, CustomTestStringConvertible {
             origin.put(other, at: "/__cordova/" + template)
         },
         page(
-            "48, 49", "an index page of another version",
+            "rows 48, 49: an index page of another version",
             "Version mismatch for index page, expected: version2, actual: version3"
         ) { $0.pageVersion = "version3" },
         page(
-            "50, 51", "an index page without ROOT_URL",
+            "rows 50, 51: an index page without ROOT_URL",
             "Could not find ROOT_URL in downloaded asset bundle"
         ) { $0.rootURL = nil },
         page(
-            "52, 53", "ROOT_URL moved to localhost",
+            "rows 52, 53: ROOT_URL moved to localhost",
             "ROOT_URL in downloaded asset bundle would change current ROOT_URL to localhost. "
                 + "Make sure ROOT_URL has been configured correctly on the server."
         ) { $0.rootURL = "http://localhost:3000/" },
         page(
-            "54, 55", "an index page without appId",
+            "rows 54, 55: an index page without appId",
             "Could not find appId in downloaded asset bundle"
         ) { $0.appID = nil },
         page(
-            "56, 57", "another appId",
+            "rows 56, 57: another appId",
             "appId in downloaded asset bundle does not match current appId. "
                 + "Make sure the server at http://127.0.0.1:3000/ is serving the right app."
         ) { $0.appID = "another" },
         MeteorFailure(
-            rows: "58, 59", title: "no compatibility version", code: .badRelease,
+            testDescription: "rows 58, 59: no compatibility version", code: .badRelease,
             message: "Asset manifest does not have a cordovaCompatibilityVersion",
             asked: ["manifest.json": 1]
         ) { $0.compatibility = nil },
         MeteorFailure(
-            rows: "60, 61", title: "another compatibility version", code: .unsuitableRelease,
+            testDescription: "rows 60, 61: another compatibility version", code: .unsuitableRelease,
             message: "Skipping downloading new version because the Cordova platform version or "
                 + "plugin versions have changed and are potentially incompatible",
             asked: ["manifest.json": 1]

@@ -61,9 +61,11 @@ struct MeteorScenario: Sendable, CustomTestStringConvertible {
         try expect(place.tree(release.version)["index.html"], equals: release.tree["index.html"])
     }
 
-    @Test(arguments: try MeteorScenario.all())
-    func `rows 28, 32, 37: asks only for what has changed`(_ scenario: MeteorScenario) throws {
-        let (place, _) = try scenario.begin()
+    @Test(
+        "rows 28, 29, 32, 33, 37, 38: asks only for what has changed, and has what has not, too",
+        arguments: try MeteorScenario.all())
+    func changed(_ scenario: MeteorScenario) throws {
+        let (place, release) = try scenario.begin()
         let report = try place.pull()
         expect(place.asked, equals: scenario.asked)
         expect(report.requests, equals: scenario.asked.count)
@@ -71,12 +73,6 @@ struct MeteorScenario: Sendable, CustomTestStringConvertible {
             let isDocument = request.path.hasSuffix("manifest.json")
             expect(isDocument || request.target.hasSuffix("?meteor_dont_serve_index=true"))
         }
-    }
-
-    @Test(arguments: try MeteorScenario.all())
-    func `rows 29, 33, 38: has what has not changed, too`(_ scenario: MeteorScenario) throws {
-        let (place, release) = try scenario.begin()
-        try place.pull()
         let tree = try place.tree(release.version)
         for (path, text) in release.tree { expect(tree[path], equals: text) }
         let manifest = try place.device.reopened().manifest(of: release.version)

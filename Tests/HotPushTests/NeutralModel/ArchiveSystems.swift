@@ -1,8 +1,5 @@
-import CASStore
-import Expectations
 import HotPush
-import StrictJSON
-import VersionTree
+import StorageTestSupport
 
 /// CodePush: an archive, the digests of its files, differences to earlier packages, and a JWT over the
 /// digest of all.

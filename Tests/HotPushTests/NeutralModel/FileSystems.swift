@@ -1,8 +1,5 @@
-import CASStore
-import Expectations
 import HotPush
-import StrictJSON
-import VersionTree
+import StorageTestSupport
 
 /// Capgo: bodies that are compressed and encrypted, digests of what comes of them.
 enum Capgo: ForeignSystem {

@@ -1,8 +1,5 @@
-import CASStore
-import Expectations
 import HotPush
-import StrictJSON
-import VersionTree
+import StorageTestSupport
 
 /// The documents of a publishing system that castree has no format for, read into the neutral model and
 /// written from it alone.

@@ -1,8 +1,5 @@
-import CASStore
-import Expectations
 import HotPush
-import StrictJSON
-import VersionTree
+import StorageTestSupport
 
 /// hot-updater: cohorts, fingerprints, a difference to an earlier file that is named by its digest.
 enum HotUpdater: ForeignSystem {

@@ -1,5 +1,3 @@
-import HotPush
-import Origin
 import OriginTestSupport
 
 /// nginx over a published directory, with the configuration of docs/origin-format.md.

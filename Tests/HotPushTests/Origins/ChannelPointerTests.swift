@@ -1,7 +1,4 @@
-import HotPush
-import Origin
 import OriginTestSupport
-import StrictJSON
 
 @Suite("The pointer of a channel") struct ChannelPointerTests {
     static let digits = String(repeating: "ab", count: 32)

@@ -1,7 +1,4 @@
-import HotPush
-import Origin
 import OriginTestSupport
-import StrictJSON
 
 @Suite("The schema of castree's channel pointers") struct ChannelSchemaTests {
     let schema: JSONSchema

@@ -1,4 +1,3 @@
-import Origin
 import OriginTestSupport
 import Zstandard
 

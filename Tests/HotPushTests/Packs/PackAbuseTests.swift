@@ -82,10 +82,11 @@ import OriginTestSupport
             limits: .foreign(entryCountMax: 100), budget: RetryBudget(),
             isInterrupted: { false }
         ) { _ in nil }
-        try transfer.giveUp(error)
+        transfer.fail(error)
         expect(
             transfer.isUseless && transfer.failure == nil && transfer.trouble?.code == .outOfSpace)
-        #expect(throws: StoreError.self) { try transfer.giveUp(StoreError(.io, "broken")) }
+        transfer.fail(StoreError(.io, "broken"))
+        expect(transfer.failure?.code, equals: .io)
     }
 
     @Test(arguments: [

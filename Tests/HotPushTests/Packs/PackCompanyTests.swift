@@ -1,5 +1,4 @@
 import OriginTestSupport
-import Synchronization
 
 @testable import HotPush
 

@@ -1,6 +1,5 @@
 import CurlTransport
 import OriginTestSupport
-import Synchronization
 
 @testable import HotPush
 

@@ -1,5 +1,4 @@
-import CASStore
-import VersionTree
+import StorageTestSupport
 import Zstandard
 
 @testable import HotPush

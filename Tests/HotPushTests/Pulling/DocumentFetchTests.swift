@@ -20,8 +20,10 @@ import OriginTestSupport
         set(&retries)
         let fetch = DocumentFetch(
             origin.url + Self.path, accept: "application/json", byteCountMax: limit,
-            retries: RetryBudget(retries), patience: patience, isInterrupted: { false })
-        return try DocumentFetches([fetch]).run(over: try PullingFixture.transport())[0]
+            patience: patience)
+        let fetches = DocumentFetches([fetch], RetryBudget(retries), isInterrupted: { false })
+        try fetches.run(over: try PullingFixture.transport())
+        return try fetches.answers()[0]
     }
 
     private func expectWhole(_ answer: DocumentFetch.Answer) {

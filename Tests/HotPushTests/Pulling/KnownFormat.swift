@@ -1,6 +1,5 @@
-import CASStore
 import HotPush
-import VersionTree
+import StorageTestSupport
 
 /// A format whose document is the name of a version; the rest is said beforehand.
 struct KnownFormat: ReleaseFormat {

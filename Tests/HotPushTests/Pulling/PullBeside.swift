@@ -1,6 +1,5 @@
 import HotPush
 import StorageTestSupport
-import Synchronization
 
 /// Another pull of the same origin into the same store, which begins in the middle of the first.
 final class PullBeside: Sendable {

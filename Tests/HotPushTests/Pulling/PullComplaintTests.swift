@@ -1,4 +1,3 @@
-import HotPush
 import OriginTestSupport
 
 /// What users of other systems that push releases complain about.
@@ -50,9 +49,7 @@ struct PullComplaintTests {
             files["f\(release)"] = "changed by \(release)"
             try store.add("\(release)", files)
             let versions = store.versions
-            try versions.activate("\(release)")
-            let boot = try versions.boot()
-            try versions.confirm(boot.version, token: boot.token)
+            try versions.makeKnownGood("\(release)")
             try versions.retire(versions.planRetention(.generations(2)))
             _ = try versions.store.collect()
             largest = max(largest, try versions.store.usage().objectBytes)

@@ -1,6 +1,4 @@
 import CurlTransport
-import HotPush
-import Origin
 import OriginTestSupport
 
 /// Whatever happens to the device's disk in the middle of a pull: no half version is shown, and the

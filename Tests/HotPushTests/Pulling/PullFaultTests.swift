@@ -1,4 +1,3 @@
-import HotPush
 import OriginTestSupport
 
 /// A network as it is: the version comes whole or not at all, and what came stays.

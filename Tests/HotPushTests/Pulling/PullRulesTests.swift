@@ -1,7 +1,5 @@
 import CurlTransport
-import Origin
 import OriginTestSupport
-import StrictJSON
 
 @testable import HotPush
 

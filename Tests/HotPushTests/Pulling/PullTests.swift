@@ -1,5 +1,4 @@
 import OriginTestSupport
-import Storage
 
 @testable import HotPush
 

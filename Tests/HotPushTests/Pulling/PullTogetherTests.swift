@@ -1,7 +1,5 @@
 import CurlTransport
-import HotPush
 import OriginTestSupport
-import Synchronization
 
 @Suite("Beside a pull") struct PullTogetherTests {
     private static let kept = PullingFixture.options.with { $0.destination = .kept }

@@ -124,13 +124,6 @@ struct PullingFixture {
     }
 }
 
-extension TemporaryStore {
-    func expectClean(sourceLocation: SourceLocation = #_sourceLocation) throws {
-        let findings = try reopened().check(CheckOptions(isDeep: true)).findings
-        #expect(findings == [], sourceLocation: sourceLocation)
-    }
-}
-
 extension PullOptions {
     func with(_ set: (inout PullOptions) -> Void) -> PullOptions {
         var options = self

@@ -1,4 +1,3 @@
-import Origin
 import OriginTestSupport
 
 @testable import HotPush
@@ -22,8 +21,7 @@ import OriginTestSupport
     private func live(_ name: String) throws {
         let versions = fixture.device.versions
         try fixture.device.add(name, Self.files(name))
-        try versions.activate(name)
-        try versions.confirm(name, token: versions.boot().token)
+        try versions.makeKnownGood(name)
     }
 
     /// Adds a version that waits for the next start.

@@ -1,6 +1,4 @@
-import HotPush
 import OriginTestSupport
-import S3
 
 /// `pull s3://…`: docs/buckets.md, *Pulling with keys*.
 @Suite("A signed pull of a bucket") struct SignedPullTests {
@@ -77,10 +75,11 @@ import S3
     /// What a refusal tells is made use of, once.
     private func mends(
         _ refusal: SignedServer.Refusal, keys: any KeySource = FixedKeys(keys),
-        until isMended: @escaping (SignedServer, TransferRequest) -> Bool
+        cutAfter: Int? = nil, until isMended: @escaping (SignedServer, TransferRequest) -> Bool
     ) throws {
         let fixture = try Fixture()
         let server = fixture.server
+        server.cutAfter = cutAfter
         server.refuse = { [unowned server] request, _ in
             isMended(server, request) ? nil : refusal
         }
@@ -108,11 +107,14 @@ import S3
         }
     }
 
-    @Test func `renews keys that have ended`() throws {
+    @Test(
+        "renews keys that have ended, also if an answer that says so broke off",
+        arguments: [nil, 5])
+    func renews(cutAfter: Int?) throws {
         let next = AccessKeys(id: "AKIAI44QH8DHBEXAMPLE", secret: "another", sessionToken: "new")
         try mends(
             SignedServer.Refusal(status: 400, code: "ExpiredToken"),
-            keys: TestKeys([Self.keys, next])
+            keys: TestKeys([Self.keys, next]), cutAfter: cutAfter
         ) { server, request in
             server.field("x-amz-security-token", request) == "new"
         }

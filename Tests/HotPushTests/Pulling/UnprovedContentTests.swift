@@ -1,6 +1,4 @@
 import StorageTestSupport
-import StrictJSON
-import Synchronization
 
 @testable import HotPush
 

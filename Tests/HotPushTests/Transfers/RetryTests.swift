@@ -1,6 +1,5 @@
 import HotPush
 import StorageTestSupport
-import Synchronization
 
 @Suite("A retry") struct RetryTests {
     @Test(

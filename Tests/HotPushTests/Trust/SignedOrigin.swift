@@ -1,6 +1,4 @@
-import Origin
 import OriginTestSupport
-import S3
 
 @testable import HotPush
 

@@ -223,8 +223,7 @@ import StorageTestSupport
             for name in ["1", "2"] {
                 try versions.add(directory: directory.appending(name), version: name)
             }
-            try versions.activate("1")
-            try versions.confirm("1", token: versions.boot().token)
+            try versions.makeKnownGood("1")
             try versions.activateAtNextBoot("2")
             disk.arm(.stop(after: position))
             let outcome = Result { try versions.recordingEvents().boot() }

@@ -1,4 +1,3 @@
-import Origin
 import OriginTestSupport
 
 @testable import HotPush

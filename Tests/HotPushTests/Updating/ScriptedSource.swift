@@ -1,6 +1,5 @@
 import HotPush
 import StorageTestSupport
-import Synchronization
 
 /// An origin that answers as a test says, and puts content into the store without a network.
 final class ScriptedSource: UpdateSource {

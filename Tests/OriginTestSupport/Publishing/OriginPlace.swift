@@ -1,7 +1,6 @@
 @_exported public import BucketTestSupport
-package import HotPush
-package import Origin
-import Synchronization
+@_exported public import HotPush
+@_exported public import Origin
 
 /// Where the origin of a test is: what is promised of origins holds in each.
 package enum OriginPlace: String, CaseIterable, Sendable, CustomTestStringConvertible {

@@ -1,7 +1,4 @@
-import HotPush
-import Origin
 import OriginTestSupport
-import Synchronization
 
 /// Publishers and pruners of a bucket that are disturbed, killed, or meet each other, at every request: I1 to I5 of
 /// docs/buckets.md.

@@ -1,5 +1,3 @@
-import HotPush
-import Origin
 import OriginTestSupport
 
 /// The first entry of a log, what it takes over, and what it is not written over: docs/buckets.md.

@@ -1,5 +1,3 @@
-import HotPush
-import Origin
 import OriginTestSupport
 
 /// Pointers when all commands have ended, which nobody repairs afterwards: I5 of docs/buckets.md.

@@ -1,7 +1,4 @@
-import HotPush
-import Origin
 import OriginTestSupport
-import Synchronization
 
 /// Prunes that meet, and what comes to them wrong.
 @Suite struct BucketPruningTests {

@@ -1,5 +1,3 @@
-import HotPush
-import Origin
 import OriginTestSupport
 
 /// Publishing to a bucket and pruning it, with nothing in the way: docs/buckets.md.

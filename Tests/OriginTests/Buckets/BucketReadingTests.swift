@@ -1,5 +1,3 @@
-import HotPush
-import Origin
 import OriginTestSupport
 
 /// `du s3://…` and `channels s3://…`: docs/buckets.md, *Checking and repairing*.

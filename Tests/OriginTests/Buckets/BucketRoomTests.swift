@@ -1,5 +1,3 @@
-import HotPush
-import Origin
 import OriginTestSupport
 
 /// A bucket that is full, and commands that somebody interrupts: what is said, and what can still be done.

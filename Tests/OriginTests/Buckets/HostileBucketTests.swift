@@ -1,7 +1,4 @@
-import HotPush
 import OriginTestSupport
-import S3
-import Synchronization
 
 @testable import Origin
 

@@ -1,8 +1,4 @@
-import HotPush
-import Origin
 import OriginTestSupport
-import StrictJSON
-import Synchronization
 
 /// A directory's origin copied whole into a bucket or another directory, with a log and without: docs/buckets.md.
 @Suite struct OriginCopyTests {

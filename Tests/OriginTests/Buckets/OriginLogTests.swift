@@ -1,7 +1,4 @@
 import BucketTestSupport
-import S3
-import StrictJSON
-import Synchronization
 
 @testable import HotPush
 @testable import Origin

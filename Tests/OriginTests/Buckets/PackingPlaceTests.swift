@@ -1,5 +1,3 @@
-import HotPush
-import Origin
 import OriginTestSupport
 
 /// The directory of a store in which packs for buckets are made: only kept to be quicker (docs/buckets.md).

@@ -1,7 +1,4 @@
-import HotPush
 import OriginTestSupport
-import StrictJSON
-import Synchronization
 
 @testable import Origin
 

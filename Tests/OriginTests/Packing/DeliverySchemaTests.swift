@@ -1,6 +1,4 @@
-import HotPush
 import OriginTestSupport
-import StrictJSON
 
 @Suite("The schema of castree's deliveries") struct DeliverySchemaTests {
     let schema: JSONSchema

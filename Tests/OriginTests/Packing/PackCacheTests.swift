@@ -1,4 +1,3 @@
-import Origin
 import OriginTestSupport
 
 /// What a publisher keeps to be quicker the next time never keeps a release from being published.
@@ -38,7 +37,19 @@ import OriginTestSupport
         let expected = try require(try sound.publish("r2").packing)
         try cause(trouble, as: sound)
         let notices = Notices()
-        let disk: any FileSystem = trouble == .refused ? OthersCaches() : POSIXFileSystem()
+        // Nobody may read or replace what is kept of earlier packing.
+        let disk = FaultyFileSystem { operation in
+            let isOthers =
+                switch operation.verb {
+                case .open: operation.access == .reading && ObjectID(operation.name) != nil
+                case .rename:
+                    operation.source?.contains("/frame-") == true
+                        && !operation.name.hasPrefix("unkept-")
+                default: false
+                }
+            return trouble == .refused && isOthers
+                ? StoreError(.permission, "it is somebody else's") : nil
+        }
         let publisher = fixture.publisher(.before, on: disk) { $0.notice = notices.sink }
         let report = try require(try publisher.publish("r2", of: fixture.place.versions).packing)
         expect(report.packs, equals: expected.packs)
@@ -52,30 +63,5 @@ import OriginTestSupport
         try fixture.place.publisher(on: disk).collect(
             OriginRetention(releaseCount: 1, graceSeconds: 0))
         try expect(fixture.place.read()?.version, equals: "r3")
-    }
-}
-
-/// A disk that lets nobody read or replace what is kept of earlier packing.
-private struct OthersCaches: FileSystemWrapper {
-    let base: any FileSystem = POSIXFileSystem()
-
-    func open(
-        _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
-    ) throws(StoreError) -> Descriptor {
-        let name = String(cString: path)
-        if access == .reading, ObjectID(name) != nil {
-            throw StoreError(.permission, "it is somebody else's")
-        }
-        return try base.open(directory, path, access, mode: mode)
-    }
-
-    func rename(
-        _ from: Int32, _ path: UnsafePointer<CChar>, to: Int32, _ newPath: UnsafePointer<CChar>
-    ) throws(StoreError) {
-        let name = String(cString: path)
-        if name.hasPrefix("frame-"), !String(cString: newPath).hasPrefix("unkept-") {
-            throw StoreError(.permission, "it is somebody else's")
-        }
-        try base.rename(from, path, to: to, newPath)
     }
 }

@@ -1,7 +1,4 @@
-import HotPush
-import Origin
 import OriginTestSupport
-import Synchronization
 
 @Suite("A publisher of packs on a full disk") struct PackFaultTests {
     let fixture: PackingFixture
@@ -10,6 +7,8 @@ import Synchronization
 
     @Test("is asked for room before it compresses, and a release without room has no packs")
     func space() throws {
+        // The remedy names all of it.
+        let fixture = PackingFixture(fixture, origin: "an origin")
         try fixture.publisher(.never).publish("r2", of: fixture.place.versions)
         let disk = FullFileSystem()
         expectRefusal(.outOfSpace) {
@@ -21,7 +20,8 @@ import Synchronization
         let plan = try publisher.publish("r2", of: fixture.place.versions, as: offer)
         expect(!plan.isUnchanged && plan.packing == nil)
         try expect(fixture.pointer().releases[0].rollout?.perMille, equals: 100)
-        expect(notices.all.contains { $0.contains("then run castree pack r2 ") })
+        let remedy = "then run castree pack r2 \(fixture.place.origin) --channel stable"
+        expect(notices.all.contains { $0.contains(remedy) }, "\(notices.all)")
         expect(!Damage.names(fixture.place.origin + "/.publish").contains { $0.hasPrefix("work-") })
     }
 

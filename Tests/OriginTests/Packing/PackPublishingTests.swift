@@ -1,4 +1,3 @@
-import HotPush
 import OriginTestSupport
 
 @Suite("A publisher of packs") struct PackPublishingTests {

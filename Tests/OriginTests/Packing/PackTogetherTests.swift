@@ -1,7 +1,4 @@
-import HotPush
-import Origin
 import OriginTestSupport
-import Synchronization
 
 @Suite("Packs and what happens meanwhile") struct PackTogetherTests {
     let fixture: PackingFixture

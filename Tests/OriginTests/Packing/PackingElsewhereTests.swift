@@ -1,5 +1,3 @@
-import HotPush
-import Origin
 import OriginTestSupport
 
 @Suite("Packs beside those of others") struct PackingElsewhereTests {

@@ -1,5 +1,3 @@
-import HotPush
-import Origin
 import OriginTestSupport
 
 /// Releases of a made-up web app whose bundler hashes names: what changes has another name each time.

@@ -1,7 +1,4 @@
-import HotPush
-import Origin
 import OriginTestSupport
-import Synchronization
 
 /// A disk that gets full somewhere in the middle and stays so: what a publisher says and what it leaves.
 @Suite("A publisher whose disk gets full") struct FillingDiskTests {

@@ -1,7 +1,4 @@
-import HotPush
-import Origin
 import OriginTestSupport
-import Synchronization
 
 /// A full disk is when collecting is needed most.
 @Suite("Collecting an origin on a full disk") struct FullOriginTests {
@@ -28,10 +25,6 @@ import Synchronization
             isFull.withLock { $0 = false }
         }
         return disk
-    }
-
-    private func stands(_ text: String) throws -> Bool {
-        FileManager.default.fileExists(atPath: try place.objectPath(text))
     }
 
     private func release(_ version: String) throws {
@@ -97,6 +90,9 @@ import Synchronization
         let disk = stuffed(frees: { _ in false })
         let none = OriginRetention(releaseCount: 1, graceSeconds: 0)
         expectRefusal(.damagedOrigin) { try place.publisher(on: disk).collect(none) }
-        for number in 10..<14 { try expect(stands("content \(number)")) }
+        for number in 10..<14 {
+            let path = try place.objectPath("content \(number)")
+            expect(FileManager.default.fileExists(atPath: path))
+        }
     }
 }

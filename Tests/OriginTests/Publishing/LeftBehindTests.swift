@@ -1,4 +1,3 @@
-import Origin
 import OriginTestSupport
 
 /// What others have left in a publisher's own directory, and who may lock there.

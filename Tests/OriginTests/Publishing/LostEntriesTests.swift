@@ -1,7 +1,4 @@
-import HotPush
-import Origin
 import OriginTestSupport
-import Storage
 
 /// An origin in a directory whose log has lost its last entries: docs/buckets.md, *If the log is gone*.
 @Suite struct LostEntriesTests {

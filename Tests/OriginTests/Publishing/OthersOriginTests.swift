@@ -1,4 +1,3 @@
-import Origin
 import OriginTestSupport
 
 // DESIGN.md, "Whose files these are": the owner of the directory above may fail root's looks, and exchange directories

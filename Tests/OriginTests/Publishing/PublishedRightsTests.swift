@@ -1,5 +1,3 @@
-import HotPush
-import Origin
 import OriginTestSupport
 
 /// A publisher whose umask is stricter than that of who made the origin: a unit with `UMask=0077`, a hardened shell.

@@ -1,7 +1,4 @@
-import HotPush
-import Origin
 import OriginTestSupport
-import Storage
 
 /// A reader beside a publisher on a failing disk: the old release or the new one, whole, with the packs that it names.
 @Suite("A publisher on a failing disk") struct PublishingFaultTests {

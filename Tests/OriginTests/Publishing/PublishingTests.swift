@@ -1,5 +1,3 @@
-import HotPush
-import Origin
 import OriginTestSupport
 
 @Suite("A publisher") struct PublishingTests {

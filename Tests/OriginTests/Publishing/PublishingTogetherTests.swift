@@ -1,7 +1,4 @@
-import HotPush
-import Origin
 import OriginTestSupport
-import Synchronization
 
 @Suite("Publishers at once") struct PublishingTogetherTests {
     /// Runs closures on threads of their own and waits for all; returns what they threw.

@@ -1,7 +1,4 @@
-import HotPush
-import Origin
 import OriginTestSupport
-import Storage
 
 /// Commands that are refused where an older castree publishes, which writes no log, and would do it no more beside one.
 @Suite struct RefusedTakeOverTests {

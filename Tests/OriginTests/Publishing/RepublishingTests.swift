@@ -1,7 +1,4 @@
-import HotPush
-import Origin
 import OriginTestSupport
-import StrictJSON
 
 @Suite("A version that was pulled") struct RepublishingTests {
     @Test func `can be published again, and pulled from there`() throws {

@@ -1,5 +1,3 @@
-import HotPush
-import Origin
 import OriginTestSupport
 
 /// docs/origin-format.md: where there is too little room for packs, the release is offered without, and a notice says so.

@@ -1,7 +1,4 @@
-import HotPush
-import Origin
 import OriginTestSupport
-import Synchronization
 
 @Suite("A file of an origin that the disk does not give back") struct UnreadableOriginTests {
     /// A disk that cannot read some files; others in their place it can.
@@ -14,7 +11,7 @@ import Synchronization
         ) throws(StoreError) -> Int {
             let inode = try base.status(file).inode
             if bad.withLock({ $0.contains(inode) }) {
-                throw StoreError(systemCall: "pread", errno: EIO, path: "a bad sector")
+                throw StoreError(systemCall: "pread", errno: EIO, path: "a bad sector; of two")
             }
             return try base.read(file, into: buffer, at: offset)
         }

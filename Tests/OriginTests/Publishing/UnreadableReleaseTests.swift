@@ -1,7 +1,4 @@
-import HotPush
-import Origin
 import OriginTestSupport
-import Storage
 
 /// What was published so that nobody can read it: a stranger's, or a newer castree's.
 @Suite("A release whose documents cannot be read") struct UnreadableReleaseTests {

@@ -1,7 +1,4 @@
-import HotPush
-import Origin
 import OriginTestSupport
-import Storage
 
 /// An origin in a directory in which a name cannot be written (it is immutable, or another user's), while others can.
 @Suite("A name of an origin that cannot be written") struct UnwritableOriginTests {

@@ -1,4 +1,3 @@
-import HotPush
 import OriginTestSupport
 
 @testable import Origin

@@ -1,4 +1,3 @@
-import HotPush
 import OriginTestSupport
 
 @testable import Origin
@@ -103,8 +102,7 @@ import OriginTestSupport
         while try other.state().number <= state.number { try other.publisher(alice).resign() }
         try people.append(other.pointer())
         if !remembers { try people.forget(people.alice) }
-        let step = try people.publisher(alice).rotate(rotation)
-        expect(step.pointers.count, equals: 2)
+        try expect(people.publisher(alice).rotate(rotation).pointers.count, equals: 2)
         for channel in ["stable", "beta"] {
             let pointer = try people.pointer(channel)
             expect(pointer.origin == id && pointer.trustVersion == 2, "\(channel)")

@@ -1,6 +1,4 @@
-import HotPush
 import OriginTestSupport
-import Synchronization
 
 @testable import Origin
 

@@ -1,5 +1,3 @@
-import HotPush
-import Origin
 import OriginTestSupport
 
 /// What two mishaps in a row leave in the memories of a publisher and of a device.

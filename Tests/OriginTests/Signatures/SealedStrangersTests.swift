@@ -1,6 +1,4 @@
-import HotPush
 import OriginTestSupport
-import StrictJSON
 
 @testable import Origin
 
@@ -235,8 +233,7 @@ import StrictJSON
             ]
             for (number, verb) in verbs.enumerated() where isOwn || number == 0 {
                 let what = "own: \(isOwn), \(isEntryNewer) \(number)"
-                let refused = refusal(verb)
-                expect(refused?.code, equals: isOwn ? .unsupportedFormat : nil, "\(what)")
+                expect(refusal(verb)?.code, equals: isOwn ? .unsupportedFormat : nil, "\(what)")
             }
             if isOwn { try expect(people.place.published(), equals: before) }
         }

@@ -1,6 +1,4 @@
-import HotPush
 import OriginTestSupport
-import StrictJSON
 
 @testable import Origin
 

@@ -1,5 +1,4 @@
 import StorageTestSupport
-import Synchronization
 
 /// A disk that does not do all it is asked for: it makes of a sound engine one that is broken in one way.
 struct LyingDisk: FileSystemWrapper {

@@ -37,8 +37,7 @@ extension Scenario {
         let versions = try VersionStore.create(
             at: place.store, options: Place.options(false), fileSystem: POSIXFileSystem())
         try place.add("0", to: versions)
-        try versions.activate("0")
-        try versions.confirm("0", token: versions.boot().token)
+        try versions.makeKnownGood("0")
         let lease = try versions.store.makeLease()
         _ = try versions.store.put(Array("garbage".utf8), protectedBy: lease)
     }
@@ -92,7 +91,8 @@ extension Scenario {
             for (number, text) in arriving.enumerated() {
                 var arrival = try arrivals.begin(
                     number == 2 ? address(of: "a stand-in") : address(of: text),
-                    byteCount: Int64(text.utf8.count), isProvisional: number == 2)
+                    byteCount: number == 0 ? nil : Int64(text.utf8.count),
+                    isProvisional: number == 2)
                 if arrival.offset > 0 { try arrival.restart() }
                 try arrival.append(Array(text.utf8).span.bytes)
                 _ = try arrival.finish()
@@ -139,6 +139,12 @@ extension Scenario {
         },
         isKept: { _, versions in
             try versions.missing(of: "waiting").map(\.paths) == [["new"]]
+        },
+        holds: { place in
+            let versions = try place.open()
+            let isOld = try versions.manifest(of: "waiting")[TreePath("new")] == nil
+            return try versions.missing(of: "waiting").map(\.paths)
+                == (isOld ? [["known"], ["old"]] : [["new"]])
         })
 
     static func waiting(_ files: [String: String]) throws -> Manifest {
@@ -234,8 +240,7 @@ extension Scenario {
         prepare: { place in
             try with("1")(place)
             let versions = try place.open()
-            try versions.activate("1")
-            _ = try versions.boot()
+            try versions.activateAndBoot("1")
         },
         run: verb { _, versions in _ = try versions.boot() }, follows: bootFollows)
 
@@ -244,8 +249,7 @@ extension Scenario {
         prepare: { place in
             try with("1")(place)
             let versions = try place.open()
-            try versions.activate("1")
-            _ = try versions.boot()
+            try versions.activateAndBoot("1")
         },
         run: verb { _, versions in
             let lifecycle = try versions.lifecycle()

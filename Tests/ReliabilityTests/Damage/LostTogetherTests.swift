@@ -1,6 +1,5 @@
 import HotPush
 import StorageTestSupport
-import VersionTree
 
 /// A version may lose its manifest and its tree while the store loses its index: docs/maintenance.md promises that one
 /// repair is enough.
@@ -69,8 +68,7 @@ import VersionTree
         let victim = try Victim()
         let versions = try victim.place.open()
         for version in ["0", "1"] {
-            try versions.activate(version)
-            try versions.confirm(version, token: versions.boot().token)
+            try versions.makeKnownGood(version)
         }
         if role == .pending { try versions.activateAtNextBoot("2") }
         if role == .protected { _ = try versions.protect("2") }

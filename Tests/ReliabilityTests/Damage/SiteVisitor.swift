@@ -1,7 +1,5 @@
-import CASStore
-import Expectations
 import SocketTestSupport
-import VersionTree
+import StorageTestSupport
 
 @testable import ServeFromCAS
 @testable import WebServer

@@ -1,5 +1,4 @@
 import StorageTestSupport
-import Synchronization
 
 /// What bit-rot, a stranger or a careless hand may do to the files of a store: each is found and named,
 /// mended without guessing, and never read.

@@ -111,7 +111,13 @@ final class ErrorBench {
         }
         var tally = Tally()
         if disk.firedAt?.fittingErrors.contains(errno) == true { tally.fired[errno] = 1 }
-        tally.problems = PromiseCheck(
+        // "When it throws, the version is not there."
+        if failure != nil, scenario.testDescription == Scenario.add.testDescription,
+            try here.open().versions().contains(where: { $0.version == "1" })
+        {
+            tally.problems.append("the version is there though it threw")
+        }
+        tally.problems += PromiseCheck(
             scenario: scenario, before: before, after: after, isAcknowledged: failure == nil
         ).problems(at: here, on: POSIXFileSystem(), tryingWithoutIndex: false)
         if let failure {

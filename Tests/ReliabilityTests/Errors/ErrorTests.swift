@@ -1,5 +1,4 @@
 import StorageTestSupport
-import Synchronization
 
 /// Every verb, with calls to the disk failing.
 ///
@@ -24,7 +23,7 @@ import Synchronization
                 var tally = ErrorBench.Tally()
                 // Of each kind of call the first; of the others, by what they are about, one in three.
                 let calls = bench.calls(1)
-                let share = TestShare(oneIn: 16, of: all[index].testDescription)
+                let share = TestShare(oneIn: 8, of: all[index].testDescription)
                 var kinds: Set<String> = []
                 for (turn, call) in calls.enumerated() {
                     let kind = "\(call.operation.verb) \(String(describing: call.operation.access))"
@@ -32,9 +31,10 @@ import Synchronization
                     guard share.takes(turn) else { continue }
                     let errors = call.operation.fittingErrors
                     tally += try bench.fail(call, with: errors[(turn + index) % errors.count])
+                    if call.operation.verb == .write {
+                        tally += try bench.fail(call, with: ENOSPC, tearing: true)
+                    }
                 }
-                let torn = calls.first { $0.operation.verb == .write }
-                if let torn { tally += try bench.fail(torn, with: ENOSPC, tearing: true) }
                 total.withLock { $0 += tally }
             } catch {
                 failures.add("\(all[index].testDescription): \(error)")

@@ -1,5 +1,4 @@
 import StorageTestSupport
-import Synchronization
 
 /// A disk that gives at most half of what is asked for, as read(2) may.
 private final class HalvingDisk: FileSystemWrapper {

@@ -1,8 +1,7 @@
 import StorageTestSupport
-import Synchronization
 
 /// A disk whose clock is set forth and back: what changes after a jump has the time of the new clock.
-private struct JumpingDisk: FileSystemWrapper {
+private struct JumpingDisk: StatusShowingDisk {
     let base: any FileSystem = POSIXFileSystem()
     private let clock = Clock()
 
@@ -29,20 +28,11 @@ private struct JumpingDisk: FileSystemWrapper {
 
     func jump(_ seconds: Int64) { clock.set(seconds) }
 
-    private func shown(_ status: FileStatus) -> FileStatus {
+    func shown(_ status: FileStatus) -> FileStatus {
         var status = status
         status.modifiedAt = clock.shown(status.modifiedAt, of: status.inode)
         status.changedAt = clock.shown(status.changedAt, of: status.inode)
         return status
-    }
-
-    func status(_ file: Int32) throws(StoreError) -> FileStatus { try shown(base.status(file)) }
-
-    func status(
-        _ directory: Int32, _ path: UnsafePointer<CChar>
-    ) throws(StoreError) -> FileStatus? {
-        guard let status = try base.status(directory, path) else { return nil }
-        return shown(status)
     }
 }
 

@@ -1,5 +1,4 @@
-import CASStore
-import Foundation
+import StorageTestSupport
 
 // The verbs: each is performed and noted, alone.
 extension RecordingDisk {

@@ -49,7 +49,6 @@ final class RecordingDisk: FileSystemWrapper, @unchecked Sendable {
     var byInode: [UInt64: Int] = [:]
     var nextNode = 1
     private var indexTimes: [Int64] = []
-    private var isRecording = false
 
     /// What was there when the recording began.
     private(set) var beginning: Device

@@ -149,7 +149,7 @@ struct Remains: Sendable {
 }
 
 /// A disk whose files were made again, and which shows the times that they had before the cut.
-struct RestoredDisk: FileSystemWrapper {
+struct RestoredDisk: StatusShowingDisk {
     struct Times: Sendable { var real, shown: Int64 }
 
     let base: any FileSystem = POSIXFileSystem()
@@ -157,19 +157,10 @@ struct RestoredDisk: FileSystemWrapper {
 
     init(_ times: [UInt64: Times]) { self.times = times }
 
-    private func shown(_ status: FileStatus) -> FileStatus {
+    func shown(_ status: FileStatus) -> FileStatus {
         guard let known = times[status.inode], known.real == status.changedAt else { return status }
         var status = status
         status.changedAt = known.shown
         return status
-    }
-
-    func status(_ file: Int32) throws(StoreError) -> FileStatus { try shown(base.status(file)) }
-
-    func status(
-        _ directory: Int32, _ path: UnsafePointer<CChar>
-    ) throws(StoreError) -> FileStatus? {
-        guard let status = try base.status(directory, path) else { return nil }
-        return shown(status)
     }
 }

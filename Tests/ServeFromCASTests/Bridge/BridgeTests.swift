@@ -1,7 +1,4 @@
-import CASStore
-import Expectations
 import ServeFromCAS
-import Synchronization
 import WebTestSupport
 
 /// A page on one WebSocket, driven by hand.
@@ -324,7 +321,6 @@ final class Counter: Sendable {
     func add() { value.withLock { $0 += 1 } }
 }
 
-/// The code of the error that a body throws.
 enum StoreErrorCode {
     static func of(_ body: () throws -> Int) -> StoreError.Code? {
         do {

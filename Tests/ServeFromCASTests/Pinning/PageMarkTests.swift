@@ -1,5 +1,3 @@
-import Expectations
-import VersionTree
 import WebTestSupport
 
 @testable import ServeFromCAS
@@ -146,8 +144,7 @@ struct PageMarkTests {
             browser.current = name
             browser.now += .seconds(90)
             marks.append(browser.install())
-            let other = browser.get(marks.last ?? nil)
-            expect(other, equals: name.description)
+            expect(browser.get(marks.last ?? nil), equals: name.description)
         }
         expect(marks.first == first && Set(marks).count == 3 && !marks.contains(nil), "\(marks)")
         for _ in 0..<3 {

@@ -1,5 +1,4 @@
-import Expectations
-import VersionTree
+import StorageTestSupport
 
 @testable import ServeFromCAS
 
@@ -54,7 +53,7 @@ struct PinEmbeddedTests {
     func inside() throws {
         for hints: UInt8 in [0, 7] {
             var (server, browser) = try PinServer.withBrowser()
-            _ = server.go("/", in: &browser)
+            server.go("/", in: &browser)
             var frame = Self.frame("/frame", browser)
             frame.referrer = Array("/".utf8)
             frame.hints = hints
@@ -146,7 +145,7 @@ struct PinEmbeddedTests {
         throws
     {
         var (server, browser) = try PinServer.withBrowser()
-        _ = server.go("/", in: &browser)
+        server.go("/", in: &browser)
         for (hints, isForFrame) in [(UInt8(7), true), (7, false), (5, true), (0, true)] {
             var own = Self.frame("/two", browser)
             own.cookie = nil

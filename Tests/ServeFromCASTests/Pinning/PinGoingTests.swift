@@ -1,5 +1,4 @@
-import Expectations
-import VersionTree
+import StorageTestSupport
 
 @testable import ServeFromCAS
 
@@ -15,7 +14,7 @@ struct PinGoingTests {
         /// - Parameter isLate: whether it connects when its frames have come.
         init(frames: [String] = [], isLate: Bool = false) throws {
             server = try PinServer()
-            _ = server.go("/", in: &browser)
+            server.go("/", in: &browser)
             if isLate { for frame in frames { _ = server.go(frame, in: &browser, from: "/") } }
             _ = server.get("/_castree/bridge", by: browser, from: nil, connection: 9)
             server.table.hold(session: "old", connection: 9, address: [47], now: server.now)

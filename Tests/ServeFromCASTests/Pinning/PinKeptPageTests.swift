@@ -1,5 +1,4 @@
-import Expectations
-import VersionTree
+import StorageTestSupport
 
 @testable import ServeFromCAS
 
@@ -39,7 +38,7 @@ struct PinKeptPageTests {
     func comes(_ way: Way) throws {
         var (server, browser) = try PinServer.withBrowser()
         for tab in 1...UInt64(way.tabs) {
-            _ = server.go("/", in: &browser, connection: tab)
+            server.go("/", in: &browser, connection: tab)
             Self.connect("old\(tab)", &server, browser, connection: 100 + tab, saying: server.a)
             server.wait(5)
         }
@@ -52,7 +51,7 @@ struct PinKeptPageTests {
                 Self.loadWorker(&server, &browser)
             }
         case .page:
-            _ = server.go("/other", in: &browser, connection: 50)
+            server.go("/other", in: &browser, connection: 50)
             Self.connect("other", &server, browser, connection: 150, saying: server.b)
             server.wait(5)
         case .none: break
@@ -99,7 +98,7 @@ struct PinKeptPageTests {
 
     @Test func `holds nothing that it makes up: a version that its browser was not given`() throws {
         var (server, browser) = try PinServer.withBrowser()
-        _ = server.go("/", in: &browser)
+        server.go("/", in: &browser)
         Self.connect("old", &server, browser, connection: 9, saying: server.a)
         Self.connect("new", &server, browser, connection: 10, saying: server.b)
         expect(server.pinned, equals: ["A"])
@@ -109,8 +108,7 @@ struct PinKeptPageTests {
 
     @Test func `makes no page last that is gone and did not say so, however often it asks`() throws
     {
-        var (server, browser) = try PinServer.withBrowser()
-        _ = server.go("/", in: &browser)
+        var (server, browser) = try PinServer.withPage()
         Self.connect("old", &server, browser, connection: 9, saying: server.a)
         server.wait(5)
         server.current = server.b
@@ -130,8 +128,7 @@ struct PinKeptPageTests {
     @Test func `that says its version while it is in doubt holds that and no other`() throws {
         var (server, browser) = try PinServer.withBrowser()
         for (tab, version) in [(1, server.a), (2, server.b)] as [(UInt64, VersionName)] {
-            server.current = version
-            _ = server.go("/", in: &browser, connection: tab)
+            server.go("/", of: version, in: &browser, connection: tab)
             Self.connect("tab\(tab)", &server, browser, connection: 10 + tab, saying: version)
             server.wait(5)
         }

@@ -1,5 +1,4 @@
-import Expectations
-import VersionTree
+import StorageTestSupport
 
 @testable import ServeFromCAS
 
@@ -10,10 +9,8 @@ struct PinOwnSessionTests {
     )
     func reconnects() throws {
         for hasWord in [true, false] {
-            var (server, browser) = try PinServer.withBrowser()
-            _ = server.go("/", in: &browser, connection: 1)
-            server.current = server.b
-            _ = server.go("/new", in: &browser, connection: 2)
+            var (server, browser) = try PinServer.withPage()
+            server.go("/new", of: server.b, in: &browser, connection: 2)
             // What connects says no more than its cookie, and the newer page is loading.
             expect(
                 server.connect(
@@ -40,11 +37,9 @@ struct PinOwnSessionTests {
     )
     func hidden() throws {
         for hasWorker in [true, false] {
-            var (server, browser) = try PinServer.withBrowser()
-            _ = server.go("/", in: &browser)
+            var (server, browser) = try PinServer.withPage()
             if hasWorker { try loadWorker(&server, browser) }
-            server.current = server.b
-            _ = server.go("/", in: &browser, isReload: !hasWorker)
+            server.go("/", of: server.b, in: &browser, isReload: !hasWorker)
             server.connect("s", by: browser, connection: 9, word: .version(server.a))
             expect(server.table.answered(session: "s"), equals: server.b)
             expect(server.table.version(session: "s"), equals: server.a)
@@ -61,7 +56,7 @@ struct PinOwnSessionTests {
     @Test func `is none that its connection served before, if who asks names no browser`() throws {
         for referrer in [nil, "/"] {
             var (server, browser) = try PinServer.withBrowser()
-            _ = server.go("/", in: &browser, connection: 7)
+            server.go("/", in: &browser, connection: 7)
             let nobody = PinBrowser(connection: 7)
             _ = server.get("/_castree/bridge", by: nobody, from: referrer)
             server.table.hold(session: "s", connection: 7, now: server.now)
@@ -75,7 +70,7 @@ struct PinOwnSessionTests {
 
     @Test func `may be any, if a worker asks`() throws {
         var (server, browser) = try PinServer.withBrowser()
-        _ = server.go("/", in: &browser, connection: 1)
+        server.go("/", in: &browser)
         try loadWorker(&server, browser)
         _ = server.get("/app.js", by: browser, from: "/", connection: 2)
         expect(server.connect("s", by: browser, from: "/worker.js", connection: 2), equals: "A")
@@ -90,7 +85,7 @@ struct PinOwnSessionTests {
         for (said, isOwn) in [("A", true), ("B", false), (nil, true)] {
             for referrer in ["/", nil] {
                 var (server, browser) = try PinServer.withBrowser()
-                _ = server.go("/", in: &browser)
+                server.go("/", in: &browser)
                 server.table = PinTable(run: "1")
                 server.current = server.b
                 _ = server.get("/_castree/bridge", by: browser, from: referrer, connection: 9)
@@ -104,10 +99,8 @@ struct PinOwnSessionTests {
 
     @Test
     func `is of several versions while it cannot be told, and its word alone is its own`() throws {
-        var (server, browser) = try PinServer.withBrowser()
-        _ = server.go("/", in: &browser, connection: 1)
-        server.current = server.b
-        _ = server.go("/new", in: &browser, connection: 2)
+        var (server, browser) = try PinServer.withPage()
+        server.go("/new", of: server.b, in: &browser, connection: 2)
         server.wait(10)
         expect(server.connect("s", by: browser, connection: 9), equals: "doubt")
         expect(server.table.isInDoubt(session: "s"))
@@ -119,13 +112,11 @@ struct PinOwnSessionTests {
         "is one more of the version that its requests have, if it says nothing and came without a navigation"
     )
     func another() throws {
-        var (server, browser) = try PinServer.withBrowser()
-        _ = server.go("/", in: &browser, connection: 1)
+        var (server, browser) = try PinServer.withPage()
         for session in ["first", "second"] {
             server.connect(session, by: browser, from: "/", connection: 1)
         }
-        server.current = server.b
-        _ = server.go("/new", in: &browser, connection: 2)
+        server.go("/new", of: server.b, in: &browser, connection: 2)
         expect(server.table.answered(session: "second"), equals: server.a)
     }
 
@@ -134,11 +125,10 @@ struct PinOwnSessionTests {
         for pause in [40, 0] {
             var server = try PinServer()
             var stranger = PinBrowser(connection: 50)
-            _ = server.go("/", in: &stranger)
+            server.go("/", in: &stranger)
             server.wait(pause)
             var browser = PinBrowser(connection: 1)
-            server.current = server.b
-            _ = server.go("/", in: &browser, connection: 1)
+            server.go("/", of: server.b, in: &browser, connection: 1)
             browser.cookie = stranger.cookie
             server.connect("s", by: browser, connection: 9, word: .version(server.b))
             // A page that was sent a moment ago may be hidden by a worker.

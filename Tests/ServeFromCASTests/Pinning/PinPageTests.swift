@@ -1,5 +1,4 @@
-import Expectations
-import VersionTree
+import StorageTestSupport
 
 @testable import ServeFromCAS
 
@@ -86,7 +85,7 @@ struct PinPageTests {
     func others() throws {
         for sender in [PinRequest.Sender.stranger, .nobody, .unsaid] {
             var (server, browser) = try PinServer.withBrowser()
-            _ = server.go("/", in: &browser)
+            server.go("/", in: &browser)
             server.current = server.b
             for load in [RequestHead.Load.subresource, .frame] {
                 let request = PinRequest(load: load, path: [47], connection: 2, sender: sender)
@@ -101,8 +100,7 @@ struct PinPageTests {
 
     @Test(arguments: [0, 1, 5, 70])
     func `is as before after a navigation to something that is no page`(_ seconds: Int) throws {
-        var (server, browser) = try PinServer.withBrowser()
-        _ = server.go("/", in: &browser)
+        var (server, browser) = try PinServer.withPage()
         server.wait(10)
         server.current = server.b
         for sender in [PinRequest.Sender.page, .nobody, .unsaid] {
@@ -126,8 +124,7 @@ struct PinPageTests {
         "is not of the version to which a navigation went that came to nothing", arguments: ways,
         [0, 1, 10])
     func brokenOff(_ way: (path: String, isReload: Bool), _ seconds: Int) throws {
-        var (server, browser) = try PinServer.withBrowser()
-        _ = server.go("/", in: &browser)
+        var (server, browser) = try PinServer.withPage()
         server.wait(10)
         server.current = server.b
         let before = browser
@@ -146,8 +143,7 @@ struct PinPageTests {
 
     @Test("does not keep the newest page from loading", arguments: ways)
     func loading(_ way: (path: String, isReload: Bool)) throws {
-        var (server, browser) = try PinServer.withBrowser()
-        _ = server.go("/", in: &browser)
+        var (server, browser) = try PinServer.withPage()
         server.current = server.b
         expect(server.go(way.path, in: &browser, isReload: way.isReload), equals: "B")
         for referrer in [way.path, nil, "/style.css", "/pushed/state"] {

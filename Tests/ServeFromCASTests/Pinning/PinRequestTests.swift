@@ -1,5 +1,3 @@
-import Expectations
-import VersionTree
 import WebTestSupport
 
 @testable import ServeFromCAS

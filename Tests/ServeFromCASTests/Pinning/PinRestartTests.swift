@@ -1,5 +1,4 @@
-import Expectations
-import VersionTree
+import StorageTestSupport
 
 @testable import ServeFromCAS
 
@@ -13,7 +12,7 @@ final class PinRestartTests {
     init() throws {
         server = try PinServer()
         restart()
-        _ = server.go("/", in: &browser)
+        server.go("/", in: &browser)
     }
 
     /// The server once more; every run has a name of its own.
@@ -24,8 +23,7 @@ final class PinRestartTests {
 
     @Test("never guess between the pages of two versions that were open, whichever asks first")
     func twoTabs() throws {
-        server.current = server.b
-        _ = server.go("/", in: &browser, connection: 2)
+        server.go("/", of: server.b, in: &browser, connection: 2)
         for _ in 0..<3 {
             restart()
             expect(server.get("/late.js", by: browser, from: "/"), equals: "doubt")
@@ -40,8 +38,7 @@ final class PinRestartTests {
 
     @Test(arguments: [false, true])
     func `take no page that comes back for one that is loading`(isOlderLast: Bool) throws {
-        server.current = server.b
-        _ = server.go("/", in: &browser, connection: 2)
+        server.go("/", of: server.b, in: &browser, connection: 2)
         restart()
         let pages = [("old", UInt64(8), server.a), ("new", UInt64(9), server.b)]
         for (session, connection, version) in isOlderLast ? pages.reversed() : pages {
@@ -58,8 +55,7 @@ final class PinRestartTests {
     @Test("never take an older page's request for that of a page that begins after the restart")
     func navigation() throws {
         restart()
-        server.current = server.b
-        expect(server.go("/", in: &browser, connection: 2), equals: "B")
+        expect(server.go("/", of: server.b, in: &browser, connection: 2), equals: "B")
         server.wait(10)
         expect(server.get("/late.js", by: browser, from: "/"), equals: "doubt")
         // And through a second restart.
@@ -87,8 +83,7 @@ final class PinRestartTests {
     }
 
     @Test func `are in doubt for the grace only, if none of them has the bridge`() throws {
-        server.current = server.b
-        _ = server.go("/", in: &browser)
+        server.go("/", of: server.b, in: &browser)
         restart()
         expect(server.get("/late.js", by: browser, from: "/"), equals: "doubt")
         server.wait(61)
@@ -103,8 +98,7 @@ final class PinRestartTests {
 
     @Test
     func `are in doubt as long as one of them keeps asking, for ten minutes at most`() throws {
-        server.current = server.b
-        _ = server.go("/", in: &browser, connection: 2)
+        server.go("/", of: server.b, in: &browser, connection: 2)
         restart()
         for _ in 0..<10 {
             expect(server.get("/late.js", by: browser, from: "/"), equals: "doubt")
@@ -124,8 +118,7 @@ final class PinRestartTests {
     }
 
     @Test func `hold a page that asks in the run that saw it begin, whatever it asks for`() throws {
-        server.current = server.b
-        _ = server.go("/next", in: &browser, connection: 2)
+        server.go("/next", of: server.b, in: &browser, connection: 2)
         server.wait(10)
         for _ in 0..<12 {
             expect(server.get("/late.js", by: browser, from: "/"), equals: "doubt")
@@ -138,8 +131,7 @@ final class PinRestartTests {
 
     @Test("do not make a page that was left before it count as open, in the run that saw it go")
     func leftBefore() throws {
-        server.current = server.b
-        _ = server.go("/next", in: &browser)
+        server.go("/next", of: server.b, in: &browser)
         server.wait(20)
         for _ in 0..<3 {
             expect(server.get("/late.js", by: browser, from: "/next"), equals: "doubt")
@@ -150,8 +142,7 @@ final class PinRestartTests {
 
     @Test
     func `are those that are open still, not the one that a tab has left long before`() throws {
-        server.current = server.b
-        _ = server.go("/next", in: &browser)
+        server.go("/next", of: server.b, in: &browser)
         expect(browser.cookie?.others, equals: [server.a])
         func late() -> PinRequest {
             PinRequest(
@@ -175,14 +166,13 @@ final class PinRestartTests {
 
     @Test("stay open while a page with the bridge may be theirs, however long the other is gone")
     func bridges() throws {
-        server.current = server.b
-        _ = server.go("/", in: &browser, connection: 2)
+        server.go("/", of: server.b, in: &browser, connection: 2)
         restart()
         for (session, connection) in [("old", UInt64(8)), ("new", 9)] {
             expect(server.connect(session, by: browser, connection: connection), equals: "doubt")
             server.table.hold(session: session, connection: connection, now: server.now)
         }
-        _ = server.go("/", in: &browser, isReload: true, connection: 2)
+        server.go("/", in: &browser, isReload: true, connection: 2)
         server.table.leave(session: "new", now: server.now)
         server.table.close(connection: 9, now: server.now)
         for _ in 0..<3 {
@@ -201,7 +191,7 @@ final class PinRestartTests {
     }
 
     @Test func `are of the only version there was, be it of one page or of several`() throws {
-        _ = server.go("/other", in: &browser, connection: 2)
+        server.go("/other", in: &browser, connection: 2)
         server.current = server.b
         restart()
         expect(server.get("/late.js", by: browser, from: "/"), equals: "A")
@@ -214,8 +204,7 @@ final class PinRestartTests {
 
     @Test func `take a reload of the only page for its end, as without a restart`() throws {
         restart()
-        server.current = server.b
-        expect(server.go("/", in: &browser, isReload: true), equals: "B")
+        expect(server.go("/", of: server.b, in: &browser, isReload: true), equals: "B")
         server.wait(10)
         expect(server.get("/late.js", by: browser, from: "/"), equals: "B")
     }
@@ -225,7 +214,7 @@ final class PinRestartTests {
         server.table.close(connection: 1, now: server.now)
         server.current = server.b
         server.wait(61)
-        _ = server.go("/", in: &browser)
+        server.go("/", in: &browser)
         restart()
         expect(server.get("/late.js", by: browser, from: "/"), equals: "B")
     }
@@ -234,8 +223,7 @@ final class PinRestartTests {
         server.table.close(connection: 1, now: server.now)
         server.wait(61)
         server.table.expire(now: server.now)
-        server.current = server.b
-        expect(server.go("/", in: &browser), equals: "B")
+        expect(server.go("/", of: server.b, in: &browser), equals: "B")
         server.wait(10)
         expect(server.get("/late.js", by: browser, from: "/"), equals: "B")
     }
@@ -258,7 +246,7 @@ final class PinRestartTests {
     @Test func `remember eight versions, those of the newest pages`() throws {
         for number in 0..<20 {
             server.current = try VersionName("v\(number)")
-            _ = server.go("/", in: &browser)
+            server.go("/", in: &browser)
         }
         let cookie = try require(browser.cookie)
         expect(cookie.others.map(\.description), equals: (11...18).reversed().map { "v\($0)" })

@@ -1,5 +1,4 @@
-import Expectations
-import VersionTree
+import StorageTestSupport
 
 @testable import ServeFromCAS
 
@@ -25,6 +24,13 @@ struct PinServer {
     /// One, and a browser with its first connection.
     static func withBrowser() throws -> (PinServer, PinBrowser) {
         (try PinServer(), PinBrowser(connection: 1))
+    }
+
+    /// The same, which has gone to its first page.
+    static func withPage() throws -> (PinServer, PinBrowser) {
+        var (server, browser) = try withBrowser()
+        server.go("/", in: &browser)
+        return (server, browser)
     }
 
     mutating func ask(_ request: PinRequest) -> PinTable.Decision {
@@ -76,11 +82,15 @@ struct PinServer {
     }
 
     /// Goes somewhere in a tab; the version's name.
+    /// - Parameter version: what has become current before.
+    @discardableResult
     mutating func go(
-        _ path: String, in browser: inout PinBrowser, isReload: Bool = false,
+        _ path: String, of version: VersionName? = nil, in browser: inout PinBrowser,
+        isReload: Bool = false,
         load: RequestHead.Load = .page, from referrer: String? = nil, connection: UInt64? = nil,
         sender: PinRequest.Sender? = nil, leadsToPage: Bool = true
     ) -> String {
+        current = version ?? current
         let request = PinRequest(
             load: load, isReload: isReload, path: Array(path.utf8),
             referrer: referrer.map { Array($0.utf8) }, cookie: browser.cookie,

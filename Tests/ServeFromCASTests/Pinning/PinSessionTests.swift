@@ -1,5 +1,4 @@
-import Expectations
-import VersionTree
+import StorageTestSupport
 
 @testable import ServeFromCAS
 
@@ -7,11 +6,9 @@ import VersionTree
 struct PinSessionTests {
     @Test("is not gone when its connection breaks, and is again what it was when it connects")
     func broken() throws {
-        var (server, browser) = try PinServer.withBrowser()
-        _ = server.go("/", in: &browser, connection: 1)
+        var (server, browser) = try PinServer.withPage()
         expect(server.connect("s", by: browser, connection: 9), equals: "A")
-        server.current = server.b
-        _ = server.go("/", in: &browser, connection: 2)
+        server.go("/", of: server.b, in: &browser, connection: 2)
         server.table.close(connection: 9, now: server.now)
         server.table.close(connection: 1, now: server.now)
         server.wait(10)
@@ -25,14 +22,12 @@ struct PinSessionTests {
     }
 
     @Test func `is one of as many as there are navigations, frames too`() throws {
-        var (server, browser) = try PinServer.withBrowser()
-        _ = server.go("/", in: &browser, connection: 1)
-        _ = server.go("/frame.html", in: &browser, load: .frame, from: "/", connection: 1)
+        var (server, browser) = try PinServer.withPage()
+        server.go("/frame.html", in: &browser, load: .frame, from: "/", connection: 1)
         for (session, connection) in [("page", UInt64(8)), ("frame", 9)] {
             expect(server.connect(session, by: browser, connection: connection), equals: "A")
         }
-        server.current = server.b
-        _ = server.go("/", in: &browser, connection: 1)
+        server.go("/", of: server.b, in: &browser, connection: 1)
         server.table.leave(session: "page", now: server.now)
         server.table.leave(session: "frame", now: server.now)
         server.wait(10)
@@ -43,12 +38,11 @@ struct PinSessionTests {
     func framesSeen() throws {
         for frames in [[], [false], [true], [false, false], [true, false]] {
             for isKnown in [true, false] {
-                var (server, browser) = try PinServer.withBrowser()
-                _ = server.go("/", in: &browser, connection: 1)
+                var (server, browser) = try PinServer.withPage()
                 var names: [String] = isKnown ? ["page"] : []
                 for (number, hasSession) in frames.enumerated() {
                     let path = "/frame\(number).html"
-                    _ = server.go(path, in: &browser, load: .frame, from: "/", connection: 1)
+                    server.go(path, in: &browser, load: .frame, from: "/", connection: 1)
                     if hasSession { names.append("frame \(number)") }
                 }
                 for (number, name) in names.enumerated() {
@@ -70,12 +64,10 @@ struct PinSessionTests {
     }
 
     @Test func `that is reloaded takes its frames along, with and without a session`() throws {
-        var (server, browser) = try PinServer.withBrowser()
-        _ = server.go("/", in: &browser)
-        _ = server.go("/frame.html", in: &browser, load: .frame, from: "/")
+        var (server, browser) = try PinServer.withPage()
+        server.go("/frame.html", in: &browser, load: .frame, from: "/")
         server.wait(5)
-        server.current = server.b
-        _ = server.go("/", in: &browser, isReload: true)
+        server.go("/", of: server.b, in: &browser, isReload: true)
         server.wait(10)
         expect(server.get("/late.js", by: browser, from: "/"), equals: "B")
     }
@@ -158,17 +150,16 @@ struct PinSessionTests {
         for said in [nil, "A"] {
             for isReload in [true, false] {
                 var (server, browser) = try PinServer.withBrowser()
-                _ = server.go("/other", in: &browser, connection: 1)
+                server.go("/other", in: &browser, connection: 1)
                 expect(
                     server.get("/_castree/bridge", by: browser, from: "/other", connection: 8),
                     equals: "A")
                 server.table.open(session: "other")
                 server.table.hold(session: "other", connection: 8, now: server.now)
-                _ = server.go("/", in: &browser, connection: 2)
+                server.go("/", in: &browser, connection: 2)
                 // It has greeted the server, no more.
                 server.table.open(session: "own")
-                server.current = server.b
-                expect(server.go("/", in: &browser, isReload: isReload), equals: "B")
+                expect(server.go("/", of: server.b, in: &browser, isReload: isReload), equals: "B")
                 _ = server.get("/_castree/bridge", by: browser, from: "/", connection: 2)
                 let word = try said.map { PageWord.version(try VersionName($0)) }
                 server.table.hold(session: "own", connection: 2, word: word, now: server.now)

@@ -1,5 +1,3 @@
-import Expectations
-import VersionTree
 import WebTestSupport
 
 @testable import ServeFromCAS
@@ -46,8 +44,7 @@ final class PinTableTests {
         var server = try PinServer()
         var (first, second) = (PinBrowser(connection: 1), PinBrowser(connection: 2))
         expect(server.go("/", in: &first), equals: "A")
-        server.current = server.b
-        expect(server.go("/", in: &second), equals: "B")
+        expect(server.go("/", of: server.b, in: &second), equals: "B")
         expect(first.cookie?.browser != second.cookie?.browser)
         for _ in 0..<10 {
             server.wait(20)
@@ -59,8 +56,7 @@ final class PinTableTests {
     @Test func `never guess between two tabs of one browser once the newer has loaded`() throws {
         expect(server.go("/", in: &browser, connection: 1), equals: "A")
         server.wait(10)
-        server.current = server.b
-        expect(server.go("/", in: &browser, connection: 2), equals: "B")
+        expect(server.go("/", of: server.b, in: &browser, connection: 2), equals: "B")
         expect(server.get("/app.js", by: browser, from: "/", connection: 2), equals: "B")
         server.wait(10)
         expect(server.get("/app.js", by: browser, from: "/"), equals: "doubt")
@@ -72,18 +68,16 @@ final class PinTableTests {
     }
 
     @Test func `do not take the end of a connection for a page that is loading`() throws {
-        _ = server.go("/", in: &browser, connection: 1)
-        server.current = server.b
-        _ = server.go("/", in: &browser, connection: 2)
+        server.go("/", in: &browser, connection: 1)
+        server.go("/", of: server.b, in: &browser, connection: 2)
         server.wait(30)
         server.table.close(connection: 2, now: server.now)
         expect(server.get("/app.js", by: browser, from: "/", connection: 1), equals: "doubt")
     }
 
     @Test func `do not take a page that asks again and again for one that is loading`() throws {
-        _ = server.go("/", in: &browser, connection: 1)
-        server.current = server.b
-        _ = server.go("/", in: &browser, connection: 2)
+        server.go("/", in: &browser, connection: 1)
+        server.go("/", of: server.b, in: &browser, connection: 2)
         for _ in 0..<15 {
             expect(server.get("/poll", by: browser, from: "/", connection: 2), equals: "B")
             server.wait(2)
@@ -96,7 +90,7 @@ final class PinTableTests {
         "do not take a page that asks after a pause for one that is loading",
         arguments: [false, true])
     func pausing(isMarked: Bool) throws {
-        _ = server.go("/", in: &browser, connection: 1)
+        server.go("/", in: &browser, connection: 1)
         server.current = server.b
         var request = PinRequest(
             load: .page, path: Array("/".utf8), cookie: browser.cookie, connection: 2)
@@ -114,19 +108,17 @@ final class PinTableTests {
     }
 
     @Test func `do not take a reload for the end of one of two pages at the same path`() throws {
-        _ = server.go("/", in: &browser)
-        _ = server.go("/", in: &browser)
-        server.current = server.b
-        expect(server.go("/", in: &browser, isReload: true), equals: "B")
+        server.go("/", in: &browser)
+        server.go("/", in: &browser)
+        expect(server.go("/", of: server.b, in: &browser, isReload: true), equals: "B")
         server.wait(10)
         expect(server.get("/late.js", by: browser, from: "/"), equals: "doubt")
     }
 
     @Test func `know that a page is gone when its session of the bridge ends`() throws {
-        _ = server.go("/", in: &browser, connection: 1)
+        server.go("/", in: &browser, connection: 1)
         expect(server.connect("s", by: browser, connection: 9), equals: "A")
-        server.current = server.b
-        _ = server.go("/", in: &browser, connection: 2)
+        server.go("/", of: server.b, in: &browser, connection: 2)
         server.table.leave(session: "s", now: server.now)
         server.table.close(connection: 9, now: server.now)
         server.wait(10)
@@ -136,8 +128,9 @@ final class PinTableTests {
 
     @Test func `give a frame the version of the page around it`() throws {
         expect(server.go("/", in: &browser), equals: "A")
-        server.current = server.b
-        expect(server.go("/frame.html", in: &browser, load: .frame, from: "/"), equals: "A")
+        expect(
+            server.go("/frame.html", of: server.b, in: &browser, load: .frame, from: "/"),
+            equals: "A")
         expect(server.get("/frame.js", by: browser, from: "/frame.html"), equals: "A")
         expect(
             server.go("/frame.html", in: &browser, load: .frame, sender: .stranger), equals: "B",
@@ -163,7 +156,7 @@ final class PinTableTests {
     }
 
     @Test func `end after the last request or connection and the grace`() throws {
-        _ = server.go("/", in: &browser)
+        server.go("/", in: &browser)
         server.wait(3600)
         expect(server.pinned, equals: ["A"], "the connection holds it")
         server.table.close(connection: 1, now: server.now)
@@ -176,9 +169,8 @@ final class PinTableTests {
     }
 
     @Test func `are held by a connection for the page it served last only`() throws {
-        _ = server.go("/", in: &browser)
-        server.current = server.b
-        _ = server.go("/next", in: &browser)
+        server.go("/", in: &browser)
+        server.go("/next", of: server.b, in: &browser)
         expect(server.pinned, equals: ["A", "B"])
         server.wait(61)
         expect(server.pinned, equals: ["B"])
@@ -190,12 +182,12 @@ final class PinTableTests {
         let tool = PinBrowser(connection: 5)
         expect(server.get("/app.js", by: tool, from: nil), equals: "A")
         var browser = PinBrowser(connection: 1)
-        _ = server.go("/", in: &browser)
+        server.go("/", in: &browser)
         server.current = server.b
         expect(server.get("/app.js", by: tool, from: nil), equals: "B")
         expect(server.get("/app.webmanifest", by: tool, from: "/"), equals: "A")
         var other = PinBrowser(connection: 2)
-        _ = server.go("/", in: &other)
+        server.go("/", in: &other)
         expect(server.get("/app.webmanifest", by: tool, from: "/"), equals: "doubt")
     }
 
@@ -205,12 +197,12 @@ final class PinTableTests {
         limits.loads = 4
         var server = try PinServer(limits: limits)
         var browser = PinBrowser(connection: 1)
-        _ = server.go("/", in: &browser)
+        server.go("/", in: &browser)
         _ = server.get("/app.js", by: browser, from: "/")
         server.current = server.b
         for number in 0..<1000 {
             var stranger = PinBrowser(connection: UInt64(100 + number))
-            _ = server.go("/", in: &stranger)
+            server.go("/", in: &stranger)
         }
         expect(server.pinned, equals: ["A", "B"])
         for number in 0..<100 { _ = server.go("/page\(number)", in: &browser) }

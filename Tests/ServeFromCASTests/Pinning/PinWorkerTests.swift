@@ -1,5 +1,4 @@
-import Expectations
-import VersionTree
+import StorageTestSupport
 
 @testable import ServeFromCAS
 
@@ -12,12 +11,22 @@ struct PinWorkerTests {
         var server: PinServer
         var browser = PinBrowser(connection: 1)
 
+        var a: VersionName { server.a }
+        var b: VersionName { server.b }
+
         init() throws { server = try PinServer() }
+
+        /// With a page of A, which has loaded its worker's script.
+        static func opened() throws -> Scene {
+            var scene = try Scene()
+            scene.open(scene.a, tab: 1)
+            scene.loadScript(scene.a)
+            return scene
+        }
 
         /// Loads a page in a tab of its own.
         mutating func open(_ version: VersionName, tab: UInt64, isReload: Bool = false) {
-            server.current = version
-            _ = server.go("/", in: &browser, isReload: isReload, connection: tab)
+            server.go("/", of: version, in: &browser, isReload: isReload, connection: tab)
             server.wait(10)
         }
 
@@ -41,16 +50,12 @@ struct PinWorkerTests {
         "is refused within an install that a page of another version meets: what it kept of that would stay"
     )
     func loadsWhileInstalling() throws {
-        var scene = try Scene()
-        let (a, b) = (scene.server.a, scene.server.b)
-        scene.open(a, tab: 1)
-        scene.loadScript(a)
+        var scene = try Scene.opened()
         scene.server.wait(20)
-        scene.loadScript(b)
+        scene.loadScript(scene.b)
         scene.server.now += .milliseconds(200)
         // It has been rolled back meanwhile.
-        scene.server.current = a
-        _ = scene.server.go("/", in: &scene.browser, connection: 2)
+        scene.server.go("/", of: scene.a, in: &scene.browser, connection: 2)
         for file in 0..<5 {
             expect(scene.get("/\(file).js"), equals: "doubt")
             scene.server.now += .milliseconds(300)
@@ -62,22 +67,21 @@ struct PinWorkerTests {
     )
     func reportsWhileInstalling() throws {
         var scene = try Scene()
-        let (a, b) = (scene.server.a, scene.server.b)
         for (tab, path) in [(UInt64(1), "/"), (2, "/two")] {
-            _ = scene.server.go(path, in: &scene.browser, connection: tab)
+            scene.server.go(path, in: &scene.browser, connection: tab)
             scene.server.connect(path, by: scene.browser, from: path, connection: tab)
         }
-        scene.loadScript(a)
+        scene.loadScript(scene.a)
         scene.server.wait(20)
-        scene.loadScript(b)
+        scene.loadScript(scene.b)
         scene.server.now += .milliseconds(200)
         // The second tab has been loaded again.
         scene.server.table.leave(session: "/two", now: scene.server.now)
         _ = scene.server.get("/_castree/bridge", by: scene.browser, from: "/two", connection: 80)
         scene.server.table.hold(
-            session: "kept", connection: 80, word: .version(a), address: Array("/two".utf8),
+            session: "kept", connection: 80, word: .version(scene.a), address: Array("/two".utf8),
             now: scene.server.now)
-        expect(scene.server.table.version(session: "kept"), equals: a)
+        expect(scene.server.table.version(session: "kept"), equals: scene.a)
         for file in 0..<5 {
             scene.server.now += .milliseconds(200)
             expect(scene.get("/\(file).js"), equals: "B")
@@ -86,13 +90,10 @@ struct PinWorkerTests {
 
     @Test("is the installing worker's own version within its install, whatever pages are open")
     func installs() throws {
-        var scene = try Scene()
-        let (a, b) = (scene.server.a, scene.server.b)
-        scene.open(a, tab: 1)
-        scene.loadScript(a)
+        var scene = try Scene.opened()
         expect(scene.get(), equals: "A")
         scene.server.wait(20)
-        scene.loadScript(b)
+        scene.loadScript(scene.b)
         for file in 0..<30 {
             expect(scene.get("/\(file).js"), equals: "B")
             scene.server.now += .milliseconds(900)
@@ -107,12 +108,9 @@ struct PinWorkerTests {
 
     @Test("is never the waiting worker's version in an older page: refused first, then that page's")
     func waits() throws {
-        var scene = try Scene()
-        let (a, b) = (scene.server.a, scene.server.b)
-        scene.open(a, tab: 1)
-        scene.loadScript(a)
+        var scene = try Scene.opened()
         scene.server.wait(20)
-        scene.loadScript(b)
+        scene.loadScript(scene.b)
         for milliseconds in [1100, 400, 5000, 30_000] {
             scene.server.now += .milliseconds(milliseconds)
             expect(scene.get(), equals: "doubt", "\(scene.server.now)")
@@ -126,14 +124,11 @@ struct PinWorkerTests {
 
     @Test func `is what the pages agree on, while those of several versions are open`() throws {
         for scripts in 1...2 {
-            var scene = try Scene()
-            let (a, b) = (scene.server.a, scene.server.b)
-            scene.open(a, tab: 1)
-            scene.loadScript(a)
+            var scene = try Scene.opened()
             scene.server.wait(20)
-            if scripts == 2 { scene.loadScript(b) }
+            if scripts == 2 { scene.loadScript(scene.b) }
             scene.server.wait(5)
-            scene.open(b, tab: 2)
+            scene.open(scene.b, tab: 2)
             for seconds in [0, 60, 600] {
                 scene.server.wait(seconds)
                 expect(scene.get(), equals: "doubt", "\(scripts) scripts")
@@ -143,12 +138,9 @@ struct PinWorkerTests {
 
     @Test func `is the version of the only page, though the worker is an older one`() throws {
         for seconds in [1, 5, 60, 600] {
-            var scene = try Scene()
-            let (a, b) = (scene.server.a, scene.server.b)
-            scene.open(a, tab: 1)
-            scene.loadScript(a)
+            var scene = try Scene.opened()
             scene.server.wait(seconds)
-            scene.open(b, tab: 1, isReload: true)
+            scene.open(scene.b, tab: 1, isReload: true)
             for _ in 1...3 {
                 expect(scene.get(), equals: "B", "\(seconds)")
                 scene.server.wait(60)
@@ -157,13 +149,10 @@ struct PinWorkerTests {
     }
 
     @Test func `is the worker's own version while no other is open, and when no page is`() throws {
-        var scene = try Scene()
-        let (a, b) = (scene.server.a, scene.server.b)
-        scene.open(a, tab: 1)
-        scene.loadScript(a)
+        var scene = try Scene.opened()
         scene.server.wait(3600)
         expect(scene.get(), equals: "A")
-        scene.loadScript(b)
+        scene.loadScript(scene.b)
         scene.server.table.close(connection: 1, now: scene.server.now)
         scene.server.wait(61)
         expect(scene.get(), equals: "B")
@@ -187,12 +176,10 @@ struct PinWorkerTests {
     func shared() throws {
         for seconds in [0, 2, 10, 600] {
             var scene = try Scene()
-            let (a, b) = (scene.server.a, scene.server.b)
-            scene.open(a, tab: 1)
-            scene.server.current = b
-            _ = scene.server.go("/", in: &scene.browser, connection: 2)
+            scene.open(scene.a, tab: 1)
+            scene.server.go("/", of: scene.b, in: &scene.browser, connection: 2)
             scene.server.wait(seconds)
-            for (version, name) in [(a, "A"), (b, "B")] {
+            for (version, name) in [(scene.a, "A"), (scene.b, "B")] {
                 // Its script, and what it asks for.
                 expect(Self.share("/shared.js", of: version, from: "/", &scene), equals: name)
                 expect(
@@ -202,19 +189,16 @@ struct PinWorkerTests {
             scene.server.table.close(connection: 1, now: scene.server.now)
             scene.server.table.close(connection: 92, now: scene.server.now)
             scene.server.wait(61)
-            expect(Self.share("/data.json", of: a, from: "/shared.js", &scene), equals: "B")
+            expect(Self.share("/data.json", of: scene.a, from: "/shared.js", &scene), equals: "B")
         }
     }
 
     @Test("may be the worker's that has come last, where workers show pages that they kept")
     func kept() throws {
-        var scene = try Scene()
-        let (a, b) = (scene.server.a, scene.server.b)
-        scene.open(a, tab: 1)
-        scene.loadScript(a)
+        var scene = try Scene.opened()
         scene.server.connect("page", by: scene.browser, connection: 1)
         scene.server.table.noteKeeping(session: "page", browser: nil)
-        scene.loadScript(b)
+        scene.loadScript(scene.b)
         scene.server.now += .milliseconds(2500)
         expect(scene.get(), equals: "B")
         for seconds in [5, 60, 600] {

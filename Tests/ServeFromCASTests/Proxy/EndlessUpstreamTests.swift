@@ -38,8 +38,7 @@ import SocketTestSupport
         let table = try ProxyTable(
             [ProxyRoute("/api=http://127.0.0.1:\(upstream.port)")], options: .patient)
         let server = try TestServer.answering { _, head, _ in table.answer(head) }
-        let client = try server.client()
-        client.send(get("/api", "Connection: close\r\n"))
+        let client = try server.client(sending: get("/api", "Connection: close\r\n"))
         let (head, rest) = split(client.readAll())
         // The head of an answer may have gone before what follows it turns out to have no end.
         let isCut =

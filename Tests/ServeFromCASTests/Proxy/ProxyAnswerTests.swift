@@ -116,8 +116,7 @@ struct ProxyAnswerTests {
 
     @Test func `that is cut short is a reset for a client that knows no other sign`() throws {
         let (sent, seen) = (try Gate(), try Gate())
-        let upstream = try ScriptedUpstream { peer in
-            peer.head()
+        let upstream = try ScriptedUpstream(afterHead: true) { peer in
             peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab")
             sent.open()
             seen.wait()

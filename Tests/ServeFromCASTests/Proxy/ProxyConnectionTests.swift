@@ -128,8 +128,7 @@ struct ProxyConnectionTests {
         let port = taken.port
         let table = try ProxyTable([ProxyRoute("/api=http://127.0.0.1:\(port)")])
         let server = try TestServer.answering { _, head, _ in table.answer(head) }
-        let client = try server.client()
-        client.send(get("/api") + get("/text"))
+        let client = try server.client(sending: get("/api") + get("/text"))
         let response = try require(client.response())
         expect(response.status, equals: 502)
         expect(String(decoding: response.body, as: UTF8.self).contains("127.0.0.1:\(port)"))
@@ -157,14 +156,12 @@ struct ProxyConnectionTests {
         var (short, stalls) = (ProxyOptions.patient, ProxyOptions.patient)
         short.head = 20
         stalls.stall = 20
-        let silent = try ScriptedUpstream { peer in
-            peer.head()
+        let silent = try ScriptedUpstream(afterHead: true) { peer in
             _ = peer.isAtEnd()
         }
         let client = try silent.proxy(short).client()
         expect(client.status(get("/api")), equals: 504)
-        let stalling = try ScriptedUpstream { peer in
-            peer.head()
+        let stalling = try ScriptedUpstream(afterHead: true) { peer in
             peer.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc")
             _ = peer.isAtEnd()
         }
@@ -177,8 +174,7 @@ struct ProxyConnectionTests {
 
     @Test func `is closed when the client leaves`() throws {
         let (asked, closed) = (try Gate(), try Gate())
-        let upstream = try ScriptedUpstream { peer in
-            peer.head()
+        let upstream = try ScriptedUpstream(afterHead: true) { peer in
             asked.open()
             if peer.isAtEnd() { closed.open() }
         }
@@ -216,8 +212,7 @@ struct ProxyConnectionTests {
         }
         let server = try upstream.proxy()
         let idle = try server.client()
-        let waiting = try server.client()
-        waiting.send(get("/api/wait"))
+        let waiting = try server.client(sending: get("/api/wait"))
         asked.wait()
         expect(idle.status(get("/api")), equals: 200)
         server.server.stop(within: 600_000)

@@ -1,6 +1,5 @@
 import Expectations
 import Platform
-import Synchronization
 
 @testable import ServeFromCAS
 
@@ -65,8 +64,7 @@ struct ProxyFlowTests {
         let (head, rest) = split(client.readAll())
         expect(head.hasPrefix("HTTP/1.1 200"))
         let body = path == "/length" ? rest : unchunked(rest).body
-        let isSame = body == Self.megabyte
-        expect(isSame)
+        expect(body == Self.megabyte)
     }
 
     @Test func `wait for a client that does not read, without being kept in memory`() throws {
@@ -74,8 +72,7 @@ struct ProxyFlowTests {
         let sent = Atomic<Int>(0)
         let stuck = try Gate()
         let chunk = [UInt8](repeating: 7, count: 1 << 16)
-        let upstream = try ScriptedUpstream { peer in
-            peer.head()
+        let upstream = try ScriptedUpstream(afterHead: true) { peer in
             peer.send("HTTP/1.1 200 OK\r\nContent-Length: \(total)\r\n\r\n")
             for _ in 0..<total / chunk.count {
                 peer.send(chunk)
@@ -84,8 +81,7 @@ struct ProxyFlowTests {
             stuck.open()
         }
         let server = try upstream.proxy()
-        let client = try server.client()
-        client.send(get("/api", "Connection: close\r\n"))
+        let client = try server.client(sending: get("/api", "Connection: close\r\n"))
         // Other clients are served meanwhile, again and again, until the upstream stands still.
         let other = try server.client()
         var (last, same) = (-1, 0)
@@ -104,16 +100,15 @@ struct ProxyFlowTests {
     @Test func `wait for an upstream that does not read`() throws {
         let (go, asked) = (try Gate(), try Gate())
         let size = 16 << 20
-        let upstream = try ScriptedUpstream { peer in
-            peer.head()
+        let upstream = try ScriptedUpstream(afterHead: true) { peer in
             asked.open()
             go.wait()
             let count = peer.read(size).count
             peer.send("HTTP/1.1 200 OK\r\nX-Count: \(count)\r\nContent-Length: 0\r\n\r\n")
         }
         let server = try upstream.proxy()
-        let client = try server.client()
-        client.send("PUT /api HTTP/1.1\r\nHost: x\r\nContent-Length: \(size)\r\n\r\n")
+        let client = try server.client(
+            sending: "PUT /api HTTP/1.1\r\nHost: x\r\nContent-Length: \(size)\r\n\r\n")
         asked.wait()
         let done = try Gate()
         let isStarted = Parallel.start { [client = Unchecked(client)] in
@@ -137,22 +132,20 @@ struct ProxyFlowTests {
                 client.send(get("/api/\(index)/\(round)"))
             }
             for (index, client) in clients.enumerated() {
-                let isSame = client.response()?.body == Array("/api/\(index)/\(round)".utf8)
-                expect(isSame)
+                expect(client.response()?.body == Array("/api/\(index)/\(round)".utf8))
             }
         }
         expect(upstream.connectionCount <= 100)
     }
 
     @Test func `need not be read by an upstream that has answered`() throws {
-        let upstream = try ScriptedUpstream { peer in
-            peer.head()
+        let upstream = try ScriptedUpstream(afterHead: true) { peer in
             peer.send("HTTP/1.1 413 Content Too Large\r\nContent-Length: 4\r\n\r\nmuch")
         }
         let server = try upstream.proxy()
         for _ in 0..<20 {
-            let client = try server.client()
-            client.send("POST /api HTTP/1.1\r\nHost: x\r\nContent-Length: 4000000\r\n\r\n")
+            let client = try server.client(
+                sending: "POST /api HTTP/1.1\r\nHost: x\r\nContent-Length: 4000000\r\n\r\n")
             client.send([UInt8](repeating: 1, count: 200_000))
             let response = client.response()
             expect(response?.status, equals: 413)
@@ -163,8 +156,7 @@ struct ProxyFlowTests {
     @Test func `that a client breaks off are broken off for the upstream`() throws {
         let counts = Sink<Int>()
         let done = try Gate()
-        let upstream = try ScriptedUpstream { peer in
-            peer.head()
+        let upstream = try ScriptedUpstream(afterHead: true) { peer in
             counts.add(peer.read(100).count)
             done.open()
         }
@@ -180,8 +172,7 @@ struct ProxyFlowTests {
         var options = ProxyOptions()
         options.stall = 20
         let done = try Gate()
-        let upstream = try ScriptedUpstream { peer in
-            peer.head()
+        let upstream = try ScriptedUpstream(afterHead: true) { peer in
             _ = peer.read(100)
             done.open()
         }
@@ -198,12 +189,11 @@ struct ProxyFlowTests {
         let server = try TestServer({ $0.connection.progressWindow = 200 }) { path, head, _ in
             path == "/huge" ? table.answer(head) : nil
         }
-        let client = try server.client()
-        client.send(String(repeating: get("/huge"), count: 4))
+        let client = try server.client(sending: String(repeating: get("/huge"), count: 4))
         // Others live through windows enough for the first to be cut.
         for _ in 0..<4 {
-            let other = try server.client()
-            other.send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n")
+            let other = try server.client(
+                sending: "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n")
             _ = other.readAll()
         }
         expect(client.readAll().count < 4 * (8 << 20))
@@ -211,8 +201,7 @@ struct ProxyFlowTests {
 
     @Test func `come as they are made: an event is there before the next`() throws {
         let go = try Gate()
-        let upstream = try ScriptedUpstream { peer in
-            peer.head()
+        let upstream = try ScriptedUpstream(afterHead: true) { peer in
             peer.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
             for number in 0..<3 {
                 peer.send("data: \(number)\n\n")

@@ -21,8 +21,7 @@ struct ProxyLogTests {
     func `has all bytes of a large answer, and its last byte's time`(_ framing: String) throws {
         let size = 5_000_000
         let go = try Gate()
-        let upstream = try ScriptedUpstream { peer in
-            peer.head()
+        let upstream = try ScriptedUpstream(afterHead: true) { peer in
             peer.send("HTTP/1.1 200 OK\r\nConnection: close\r\n\(framing)\r\n")
             let isChunked = framing.hasPrefix("Transfer")
             if isChunked { peer.send(String(size, radix: 16) + "\r\n") }
@@ -32,8 +31,7 @@ struct ProxyLogTests {
             if isChunked { peer.send("\r\n0\r\n\r\n") }
         }
         let server = try upstream.proxy()
-        let client = try server.client()
-        client.send(get("/api", "Connection: close\r\n"))
+        let client = try server.client(sending: get("/api", "Connection: close\r\n"))
         let begun = client.receive()
         expect(!begun.isEmpty)
         expect(server.logSink.all.isEmpty, "the answer is not over")
@@ -48,8 +46,7 @@ struct ProxyLogTests {
     func left() throws {
         let asked = try Gate()
         let over = try Gate()
-        let upstream = try ScriptedUpstream { peer in
-            peer.head()
+        let upstream = try ScriptedUpstream(afterHead: true) { peer in
             asked.open()
             // Until the server closes.
             _ = peer.read(1)
@@ -69,13 +66,11 @@ struct ProxyLogTests {
 
     @Test("has the status that was sent, and the bytes until then, of an answer that is broken off")
     func cut() throws {
-        let upstream = try ScriptedUpstream { peer in
-            peer.head()
+        let upstream = try ScriptedUpstream(afterHead: true) { peer in
             peer.send("HTTP/1.1 206 Partial Content\r\nContent-Length: 100\r\n\r\nabc")
         }
         let server = try upstream.proxy()
-        let client = try server.client()
-        client.send(get("/api"))
+        let client = try server.client(sending: get("/api"))
         let count = client.readAll().count
         let record = try require(try records(1, server).first)
         expect(record.status, equals: 206)

@@ -134,8 +134,7 @@ struct ProxyRequestTests {
     func malformedChunks() throws {
         let rests = Sink<[UInt8]>()
         let done = try Gate()
-        let upstream = try ScriptedUpstream { peer in
-            peer.head()
+        let upstream = try ScriptedUpstream(afterHead: true) { peer in
             rests.add(peer.read(1 << 20))
             done.open()
         }
@@ -180,8 +179,7 @@ struct ProxyRequestTests {
     func silentAndRefusing() throws {
         var options = ProxyOptions()
         options.continueWait = 1
-        let silent = try ScriptedUpstream { peer in
-            peer.head()
+        let silent = try ScriptedUpstream(afterHead: true) { peer in
             _ = peer.read(3)
             peer.send(Self.empty)
         }

@@ -10,8 +10,7 @@ struct ProxyTunnelTests {
         + "Sec-WebSocket-Accept: x\r\n\r\n"
 
     @Test func `carries bytes both ways, those right behind the heads first`() throws {
-        let upstream = try ScriptedUpstream { peer in
-            peer.head()
+        let upstream = try ScriptedUpstream(afterHead: true) { peer in
             peer.send(Self.switching + "hello ")
             peer.send(peer.read(6))
             peer.send(peer.read(5))
@@ -33,8 +32,7 @@ struct ProxyTunnelTests {
     @Test(arguments: [true, false])
     func `is still open one way when the other has ended`(_ clientEndsFirst: Bool) throws {
         let done = try Gate()
-        let upstream = try ScriptedUpstream { peer in
-            peer.head()
+        let upstream = try ScriptedUpstream(afterHead: true) { peer in
             peer.send(Self.switching)
             if clientEndsFirst {
                 let question = peer.read(1 << 20)
@@ -62,8 +60,7 @@ struct ProxyTunnelTests {
 
     @Test func `holds back the side that sends faster than the other reads`() throws {
         let size = 16 << 20
-        let upstream = try ScriptedUpstream { peer in
-            peer.head()
+        let upstream = try ScriptedUpstream(afterHead: true) { peer in
             peer.send(Self.switching)
             let block = [UInt8](repeating: 5, count: 1 << 16)
             for _ in 0..<size / block.count { peer.send(block) }
@@ -101,8 +98,7 @@ struct ProxyTunnelTests {
     @Test
     func `ends when one side breaks, when nothing moves, and when the server stops`() async throws {
         let closed = try Gate()
-        let upstream = try ScriptedUpstream { peer in
-            peer.head()
+        let upstream = try ScriptedUpstream(afterHead: true) { peer in
             peer.send(Self.switching)
             if peer.isAtEnd() { closed.open() }
         }

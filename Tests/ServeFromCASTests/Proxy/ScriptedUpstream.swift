@@ -1,8 +1,5 @@
-import CASStore
-import Foundation
 import SocketTestSupport
-import Synchronization
-import Testing
+import StorageTestSupport
 
 @testable import ServeFromCAS
 
@@ -19,11 +16,15 @@ final class ScriptedUpstream: Sendable {
     var port: UInt16 { server.port }
     var connectionCount: Int { server.connectionCount }
 
-    init(_ script: @escaping @Sendable (TestPeer) -> Void) throws {
+    /// - Parameter afterHead: the head of a request is read before the script begins.
+    init(
+        afterHead: Bool = false, _ script: @escaping @Sendable (TestPeer) -> Void
+    ) throws {
         let heads = Sink<String>()
         self.heads = heads
         server = try ScriptedServer { peer in
             peer.noteHead = { heads.add($0) }
+            if afterHead { peer.head() }
             script(peer)
         }
     }

@@ -1,6 +1,5 @@
 import Expectations
 import Platform
-import Synchronization
 
 @testable import ServeFromCAS
 @testable import WebServer

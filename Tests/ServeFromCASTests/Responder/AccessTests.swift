@@ -1,4 +1,3 @@
-import Expectations
 import ServeFromCAS
 import WebTestSupport
 

@@ -1,5 +1,4 @@
 import ServeFromCAS
-import StorageTestSupport
 import WebTestSupport
 
 @Suite("Any request")

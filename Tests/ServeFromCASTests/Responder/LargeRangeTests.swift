@@ -1,7 +1,4 @@
-import CASStore
-import Expectations
 import ServeFromCAS
-import VersionTree
 import WebTestSupport
 
 @Suite("A range of a file beyond 32 bits")

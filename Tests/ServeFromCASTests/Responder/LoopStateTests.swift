@@ -1,4 +1,3 @@
-import StorageTestSupport
 import WebTestSupport
 
 @testable import ServeFromCAS

@@ -1,6 +1,4 @@
-import Expectations
 import ServeFromCAS
-import StrictJSON
 import WebTestSupport
 
 @Suite("A representation")

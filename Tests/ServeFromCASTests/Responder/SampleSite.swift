@@ -1,8 +1,4 @@
-import CASStore
 import ServeFromCAS
-import StrictJSON
-import Testing
-import VersionTree
 import WebTestSupport
 
 /// A version made of texts, the site that shows it, and a client that puts bodies together.

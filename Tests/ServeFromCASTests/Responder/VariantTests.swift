@@ -1,6 +1,5 @@
-import CASStore
-import Expectations
 import ServeFromCAS
+import StorageTestSupport
 
 @Suite("A file with precompressed variants")
 struct VariantTests {

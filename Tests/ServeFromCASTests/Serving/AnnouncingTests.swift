@@ -27,8 +27,7 @@ struct AnnouncingTests {
         try store.versions.activateAtNextBoot("2")
         app.look(after: .zero)
         try expect(heard(page, app), equals: [])
-        let later = try app.browser()
-        try expect(later.navigate().text.contains("one"))
+        let later = try app.visitor(seeing: "one")
         try expect(heard(try SocketPage(later), app), equals: [])
         // Somebody else starts it.
         _ = try store.versions.boot()
@@ -37,15 +36,12 @@ struct AnnouncingTests {
     }
 
     @Test func `is nothing once it was found that it cannot be started`() throws {
-        let store = try TemporaryStore.app(good: "1")
-        try store.versions.activateAtNextBoot("2")
-        let disk = FaultyFileSystem()
-        let versions = try store.opened(on: disk)
+        let store = try TemporaryStore.app(good: "1", waiting: "2")
+        let (disk, versions) = try store.openedOnFaultyDisk()
         disk.arm(.refuseChanges)
         let app = try TestApp(store, over: versions) { $0.confirmation = .seconds(2000) }
         for _ in 0..<3 {
-            let browser = try app.browser()
-            try expect(browser.navigate().text.contains("one"))
+            let browser = try app.visitor(seeing: "one")
             try expect(heard(try SocketPage(browser), app), equals: [])
         }
     }
@@ -53,8 +49,7 @@ struct AnnouncingTests {
     @Test
     func `is not kept back for ever by a file that could not be looked at for a moment`() throws {
         let store = try TemporaryStore.app(good: "1")
-        let disk = FaultyFileSystem()
-        let versions = try store.opened(on: disk)
+        let (disk, versions) = try store.openedOnFaultyDisk()
         let notices = Sink<String>()
         let shelf = try SiteShelf(ServedStore(versions), SiteOptions(), shell: nil) {
             notices.add($0)
@@ -78,8 +73,7 @@ struct AnnouncingTests {
         try store.add("3", ["index.html": "three"])
         let app = try TestApp(watching: store)
         try store.versions.activateAtNextBoot("2")
-        let browser = try app.browser()
-        try expect(browser.navigate().text.contains("two"))
+        let browser = try app.visitor(seeing: "two")
         let page = try SocketPage(browser)
         try store.versions.activateAtNextBoot("3")
         app.look(after: .zero)
@@ -100,8 +94,7 @@ struct AnnouncingTests {
         try expect(first.browser().navigate().text.contains("two"))
         try store.versions.activateAtNextBoot("3")
         for _ in 0..<3 {
-            let browser = try second.browser()
-            try expect(browser.navigate().text.contains("two"))
+            let browser = try second.visitor(seeing: "two")
             try expect(heard(try SocketPage(browser), second), equals: [])
         }
     }
@@ -111,14 +104,12 @@ struct AnnouncingTests {
     func late(_ isWatched: Bool) throws {
         let store = try TemporaryStore.app(good: "1")
         let app = isWatched ? try TestApp(watching: store) : try TestApp(store)
-        let browser = try app.browser()
-        try expect(browser.navigate().text.contains("one"))
+        let browser = try app.visitor(seeing: "one")
         try store.versions.activate("2")
         app.look(after: .zero)
         try expect(heard(try SocketPage(browser), app), equals: two)
         // A page of that version has nothing to wait for.
-        let next = try app.browser()
-        try expect(next.navigate().text.contains("two"))
+        let next = try app.visitor(seeing: "two")
         try expect(heard(try SocketPage(next), app), equals: [])
     }
 
@@ -142,8 +133,7 @@ struct AnnouncingTests {
         let page = try SocketPage(old)
         try store.versions.activateAtNextBoot("2")
         for _ in 0..<3 { app.look(after: .zero) }
-        let new = try app.browser()
-        try expect(new.navigate().text.contains("two"))
+        let new = try app.visitor(seeing: "two")
         let second = try SocketPage(new)
         for _ in 0..<3 { app.look(after: .zero) }
         try expect(confirm(new, app), equals: 204)

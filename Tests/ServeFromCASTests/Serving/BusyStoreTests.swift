@@ -1,5 +1,4 @@
 import StorageTestSupport
-import Synchronization
 
 @testable import ServeFromCAS
 
@@ -65,11 +64,9 @@ struct BusyStoreTests {
     }
 
     @Test func `answers others while a confirmation waits, and takes it then`() throws {
-        let store = try TemporaryStore.app(good: "1")
-        try store.versions.activateAtNextBoot("2")
+        let store = try TemporaryStore.app(good: "1", waiting: "2")
         let app = try TestApp(store) { $0.confirmation = .seconds(600) }
-        let page = try app.browser()
-        try expect(page.navigate().text.contains("two"))
+        let page = try app.visitor(seeing: "two")
         let session = try page.beginSession()
         let lock = try Lock(store)
         page.send(
@@ -85,8 +82,7 @@ struct BusyStoreTests {
     @Test(
         "answers 503 where the index is locked, blames nothing else, and starts the version later")
     func index() throws {
-        let store = try TemporaryStore.app(good: "1")
-        try store.versions.activateAtNextBoot("2")
+        let store = try TemporaryStore.app(good: "1", waiting: "2")
         let versions = try VersionStore.open(
             store.path,
             options: StoreOptions(
@@ -108,8 +104,7 @@ struct BusyStoreTests {
     // docs/serving.md, "Limits": ten seconds, for what is in flight and for locks.
     @Test("takes an unconfirmed start back at its end though the lock comes free late")
     func stopping() async throws {
-        let store = try TemporaryStore.app(good: "1")
-        try store.versions.activateAtNextBoot("2")
+        let store = try TemporaryStore.app(good: "1", waiting: "2")
         let lock = Mutex<Lock?>(nil)
         // Who waits for two seconds says so.
         let versions = try store.reopened { notice in

@@ -1,5 +1,4 @@
 import StorageTestSupport
-import Synchronization
 
 @testable import ServeFromCAS
 
@@ -28,8 +27,7 @@ struct ConfirmingTests {
         let app = try TestApp(watching: store)
         let old = try app.visitor()
         try store.reopened().activate("2")
-        let new = try app.browser()
-        try expect(new.navigate().text.contains("two"))
+        let new = try app.visitor(seeing: "two")
         try expect(old.confirm(), equals: 409)
         let confirm = "/_castree/confirm?session=\(try new.beginSession())"
         try expect(new.post(confirm, origin: "http://evil.example").status, equals: 403)
@@ -52,8 +50,7 @@ struct ConfirmingTests {
         "is vouched for by its page's session where the request alone does not say which page asks")
     func session() throws {
         let app = try TestApp(watching: store)
-        let old = try app.browser()
-        try expect(old.navigate().text.contains("one"))
+        let old = try app.visitor(seeing: "one")
         let oldPage = try SocketPage(old)
         try store.versions.activateAtNextBoot("2")
         // Another tab of the same browser.
@@ -83,8 +80,7 @@ struct ConfirmingTests {
     func secret() throws {
         let app = try TestApp(watching: store)
         try store.versions.activateAtNextBoot("2")
-        let browser = try app.browser()
-        try expect(browser.navigate().text.contains("two"))
+        let browser = try app.visitor(seeing: "two")
         let session = try browser.beginSession()
         for query in ["", "?", "?session=", "?session=" + session.dropLast()] {
             try expect(browser.post("/_castree/confirm" + query).status, equals: 403, "\(query)")
@@ -154,8 +150,7 @@ struct ConfirmingTests {
         try store.versions.activate("2")
         try expect(app.browser().navigate().text.contains("two"))
         app.look(after: .seconds(4002))
-        let browser = try app.browser()
-        try expect(browser.navigate().text.contains("one"))
+        let browser = try app.visitor(seeing: "one")
         // What it went back to is not on trial, and its page may vouch for it.
         try expect(store.reopened().lifecycle().unconfirmed == nil)
         try expect(browser.confirm(), equals: 204)
@@ -165,8 +160,7 @@ struct ConfirmingTests {
     @Test func `is served without a watch where none was asked for`() throws {
         let app = try TestApp(store)
         try store.versions.activate("2")
-        let browser = try app.browser()
-        try expect(browser.navigate().text.contains("two"))
+        let browser = try app.visitor(seeing: "two")
         app.look(after: .seconds(36_000))
         try expect(browser.confirm(), equals: 204)
         let lifecycle = try store.reopened().lifecycle()
@@ -180,8 +174,7 @@ struct StartupWatchTests {
         at now: Duration = .zero, allowed: Duration = .seconds(20),
         pace: Duration = .seconds(1_000_000), isInBackground: Bool = false
     ) throws -> (TemporaryStore, TestWatch) {
-        let store = try TemporaryStore.app(good: "1")
-        try store.versions.activateAtNextBoot("2")
+        let store = try TemporaryStore.app(good: "1", waiting: "2")
         let watch = TestWatch(store.versions, allowed: allowed, pace: pace)
         if isInBackground { watch.setForeground(false, now: now) }
         try expect(watch.pageBegins(store.versions.lifecycle(), now: now)?.version, equals: "2")

@@ -53,8 +53,7 @@ struct EmbeddedAppTests {
             [("Referer", "http://localhost:1/")], [("Origin", "http://localhost:1")],
         ]
         for cause in causes {
-            let (store, app) = try TestApp.kiosk()
-            try store.versions.activateAtNextBoot("2")
+            let (store, app) = try TestApp.kiosk(waiting: "2")
             let fields = cause + [("Sec-Fetch-Mode", "navigate"), ("Accept", "text/html")]
             for round in 1...4 {
                 let text = try app.browser().ask("GET", "/", fields).text
@@ -67,8 +66,7 @@ struct EmbeddedAppTests {
                 expect(lifecycle.pending, equals: "2")
             }
             // A page of its own starts it.
-            let own = try app.browser()
-            try expect(own.navigate().text.contains("two"))
+            let own = try app.visitor(seeing: "two")
             try expect(own.confirm(), equals: 204)
         }
     }
@@ -100,8 +98,7 @@ struct EmbeddedAppTests {
 
     @Test func `gets it beside a tab at its path that has an older version`() throws {
         let (store, app) = try TestApp.kiosk()
-        let browser = try app.browser()
-        try expect(browser.navigate().text.contains("one"))
+        let browser = try app.visitor(seeing: "one")
         try store.versions.activate("2")
         let frame = [
             ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "iframe"), ("Accept", "text/html"),

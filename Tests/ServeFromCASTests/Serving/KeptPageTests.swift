@@ -1,5 +1,4 @@
 import StorageTestSupport
-import Synchronization
 
 @testable import ServeFromCAS
 
@@ -46,8 +45,7 @@ struct KeptPageTests {
         let (store, app) = try TestApp.kiosk()
         for _ in 1...3 {
             try store.versions.activateAtNextBoot("2")
-            let browser = try app.browser()
-            try expect(browser.navigate().text.contains("two"))
+            let browser = try app.visitor(seeing: "two")
             // It vouches for its own version only, which is known good.
             try expect(browser.confirm(saying: word), equals: word == "1" ? 204 : 409)
             let lifecycle = try store.reopened().lifecycle()
@@ -62,18 +60,15 @@ struct KeptPageTests {
         app.look(after: .seconds(36_000))
         try expect(store.reopened().lifecycle().trials, equals: [])
         // The first that is shown is its first start.
-        let shown = try app.browser()
-        try expect(shown.navigate().text.contains("two"))
+        let shown = try app.visitor(seeing: "two")
         try expect(shown.confirm(saying: "2"), equals: 204)
         try expect(store.reopened().lifecycle().knownGood, equals: ["2", "1"])
     }
 
     @Test func `hides a start by saying so when it connects, before it confirms anything`() throws {
         for isPolling in [true, false] {
-            let (store, app) = try TestApp.kiosk()
-            try store.versions.activateAtNextBoot("2")
-            let browser = try app.browser()
-            try expect(browser.navigate().text.contains("two"))
+            let (store, app) = try TestApp.kiosk(waiting: "2")
+            let browser = try app.visitor(seeing: "two")
             var page: SocketPage?
             if isPolling {
                 _ = try browser.beginSession(saying: "1")
@@ -101,8 +96,7 @@ struct KeptPageTests {
         app.server.handler.setSwitching(SwitchingRule(reloads: true))
         try store.versions.activateAtNextBoot("2")
         app.look(after: .zero)
-        let browser = try app.browser()
-        try expect(browser.navigate().text.contains("two"))
+        let browser = try app.visitor(seeing: "two")
         // Nothing waits any more.
         app.server.handler.setSwitching(SwitchingRule())
         _ = try browser.beginSession(saying: "1")
@@ -144,8 +138,7 @@ struct KeptPageTests {
         let (store, app) = try TestApp.kiosk()
         let browser = try app.visitor()
         func open(_ word: String) throws -> String {
-            let session = try browser.beginSession(saying: word)
-            return session
+            return try browser.beginSession(saying: word)
         }
         func close(_ session: String) throws {
             try browser.leave(session)
@@ -197,10 +190,8 @@ struct KeptPageTests {
     }
 
     @Test func `hides nothing that another tab shows`() throws {
-        let (store, app) = try TestApp.kiosk()
-        try store.versions.activateAtNextBoot("2")
-        let shown = try app.browser()
-        try expect(shown.navigate().text.contains("two"))
+        let (store, app) = try TestApp.kiosk(waiting: "2")
+        let shown = try app.visitor(seeing: "two")
         let page = try SocketPage(shown, saying: "2")
         try expect(app.visitor().confirm(saying: "1"), equals: 204)
         let lifecycle = try store.reopened().lifecycle()
@@ -212,8 +203,7 @@ struct KeptPageTests {
 
     @Test func `proves no more than its requests do, whatever it says`() throws {
         let (store, app) = try TestApp.kiosk()
-        let old = try app.browser()
-        try expect(old.navigate().text.contains("one"))
+        let old = try app.visitor(seeing: "one")
         try store.versions.activateAtNextBoot("2")
         try expect(app.browser().navigate().text.contains("two"))
         try expect(old.confirm(saying: "2"), equals: 409)

@@ -1,4 +1,3 @@
-import StorageTestSupport
 import WebTestSupport
 
 @testable import ServeFromCAS
@@ -28,8 +27,7 @@ struct LostPageTests {
 
     @Test func `leads to the next version's start page, which starts it`() throws {
         let app = try kiosk()
-        let browser = try app.browser()
-        try expect(browser.navigate("/list.html").text.contains("list of one"))
+        let browser = try app.visitor(seeing: "list of one", at: "/list.html")
         try app.store.versions.activateAtNextBoot("2")
         for _ in 0..<2 {
             try expectStartPage(browser.navigate("/list.html"))
@@ -71,8 +69,7 @@ struct LostPageTests {
 
     @Test func `is another matter than a route, which gets the index of both`() throws {
         let app = try kiosk()
-        let browser = try app.browser()
-        try expect(browser.navigate("/route").text.contains("one"))
+        let browser = try app.visitor(seeing: "one", at: "/route")
         try app.store.versions.activate("2")
         try expect(browser.navigate("/route").text.contains("two"))
     }

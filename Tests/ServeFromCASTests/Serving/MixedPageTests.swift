@@ -20,10 +20,8 @@ struct MixedPageTests {
     )
     func judges() throws {
         for page in Self.pages {
-            let (store, app) = try TestApp.kiosk()
-            try store.versions.activateAtNextBoot("2")
-            let browser = try app.browser()
-            try expect(browser.navigate().text.contains("two"))
+            let (store, app) = try TestApp.kiosk(waiting: "2")
+            let browser = try app.visitor(seeing: "two")
             let session = try browser.beginSession()
             let query = "?session=\(session)&version=2"
             try browser.post("/_castree/bridge" + query, "3\nA 0")
@@ -50,8 +48,7 @@ struct MixedPageTests {
             ("", "the browser's cache showed files of version 1", false),
             ("&again=1", "the browser's cache showed files of version 1", true),
         ] {
-            let (store, app) = try TestApp.kiosk()
-            try store.versions.activateAtNextBoot("2")
+            let (store, app) = try TestApp.kiosk(waiting: "2")
             let browser = try app.browser()
             try browser.navigate()
             let page = try SocketPage(browser, saying: "2", loadedFrom: "/")
@@ -74,10 +71,8 @@ struct MixedPageTests {
 
     @Test("takes nothing back that another tab shows whole, and is told to load again all the same")
     func otherTab() throws {
-        let (store, app) = try TestApp.kiosk()
-        try store.versions.activateAtNextBoot("2")
-        let shown = try app.browser()
-        try expect(shown.navigate().text.contains("two"))
+        let (store, app) = try TestApp.kiosk(waiting: "2")
+        let shown = try app.visitor(seeing: "two")
         let page = try SocketPage(shown, saying: "2")
         let mixed = try app.visitor()
         let session = try mixed.beginSession()

@@ -1,5 +1,4 @@
 import StorageTestSupport
-import StrictJSON
 
 @testable import ServeFromCAS
 
@@ -191,8 +190,7 @@ struct TokenTests {
         try expect(stranger.navigate("/?castree_token_\(app.port)=\(wrong)").status, equals: 403)
         expect(stranger.cookies.isEmpty)
 
-        let browser = try app.browser()
-        try expect(browser.navigate("/?\(query)").text.contains("one"))
+        let browser = try app.visitor(seeing: "one", at: "/?\(query)")
         expect(browser.cookies["castree_token_\(app.port)"], equals: String(token))
         try expect(browser.navigate().status, equals: 200)
         try expect(browser.load("/app.js").text, equals: "run('one')")

@@ -51,8 +51,7 @@ struct OwnPageTests {
         let (store, app) = try TestApp.kiosk()
         let browser = try app.visitor()
         func tab() throws -> TestBrowser {
-            let tab = try app.tab(of: browser)
-            return tab
+            return try app.tab(of: browser)
         }
         let old = try SocketPage(tab(), saying: "1", loadedFrom: "%2F")
         try store.versions.activateAtNextBoot("2")

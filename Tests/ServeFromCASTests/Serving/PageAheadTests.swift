@@ -58,8 +58,7 @@ struct PageAheadTests {
                 let answer = try browser.ask("GET", "/help/", fields)
                 expect(answer.status, equals: 503)
                 expect(answer.value("Cache-Control"), equals: "no-store")
-                let visit = try app.browser()
-                try expect(visit.navigate("/help/").text.contains("help of two"))
+                let visit = try app.visitor(seeing: "help of two", at: "/help/")
                 try expect(visit.confirm(), equals: 204)
                 let next =
                     Self.ahead + [("Sec-Purpose", purpose), ("Referer", visit.origin + "/help/")]

@@ -7,8 +7,7 @@ import StorageTestSupport
 struct PinRetryTests {
     @Test func `is pinned later, and the operator was told once that it was not`() throws {
         let store = try TemporaryStore.app()
-        let disk = FaultyFileSystem()
-        let versions = try store.opened(on: disk)
+        let (disk, versions) = try store.openedOnFaultyDisk()
         // EACCES: the leases are another user's.
         disk.arm(.fail(13, at: 1, of: [.open], path: ".pin-"))
         let app = try TestApp(store, over: versions)
@@ -23,8 +22,7 @@ struct PinRetryTests {
 
     @Test func `on a read-only disk is pinned once that can be written`() throws {
         let store = try TemporaryStore.app()
-        let disk = FaultyFileSystem()
-        let versions = try store.opened(on: disk)
+        let (disk, versions) = try store.openedOnFaultyDisk()
         disk.arm(.refuseChanges)
         let app = try TestApp(store, over: versions)
         try expect(app.browser().navigate().text.contains("one"))
@@ -37,8 +35,7 @@ struct PinRetryTests {
 
     @Test func `on a full disk is pinned with the store's reserve`() throws {
         let store = try TemporaryStore.app()
-        let disk = FaultyFileSystem()
-        let versions = try store.opened(on: disk)
+        let (disk, versions) = try store.openedOnFaultyDisk()
         // ENOSPC.
         disk.arm(.fail(28, at: 1, of: [.open], path: ".pin-"))
         let app = try TestApp(store, over: versions)

@@ -1,5 +1,4 @@
 import StorageTestSupport
-import Synchronization
 
 @testable import ServeFromCAS
 

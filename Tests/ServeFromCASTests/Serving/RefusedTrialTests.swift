@@ -98,8 +98,7 @@ struct RefusedTrialTests {
             $0.confirmation = .seconds(2000)
             $0.pinGrace = .seconds(100_000)
         }
-        let browser = try app.browser()
-        try expect(browser.navigate().text.contains("one"))
+        let browser = try app.visitor(seeing: "one")
         let before = browser.cookies
         try store.versions.activateAtNextBoot("2")
         try expect(browser.navigate("/help/").text.contains("help of two"))
@@ -128,8 +127,7 @@ struct RefusedTrialTests {
             ([("Referer", "http://localhost:1/")], false), ([], false),
         ] {
             for path in ["/app.js", "/_castree/bridge", "/_castree/confirm", "/_castree/status"] {
-                let store = try TemporaryStore.app(good: "1")
-                try store.versions.activateAtNextBoot("2")
+                let store = try TemporaryStore.app(good: "1", waiting: "2")
                 let app = try TestApp(store) {
                     $0.confirmation = .seconds(2000)
                     $0.requiresToken = true

@@ -1,5 +1,4 @@
 import StorageTestSupport
-import StrictJSON
 
 @testable import ServeFromCAS
 
@@ -54,8 +53,7 @@ struct RollbackTests {
     @Test
     func `also if it connects only afterwards, and it is its own version that was left`() throws {
         try store.versions.activateAtNextBoot("2")
-        let late = try app.browser()
-        try expect(late.navigate().text.contains("two"))
+        let late = try app.visitor(seeing: "two")
         app.look(after: .seconds(2001))
         let page = try SocketPage(late)
         try page.run { !$0.payloads("rolled-back").isEmpty }

@@ -35,10 +35,7 @@ struct ServerBridgeTests {
             try expect(other.pinnedVersions().contains("1"))
             try expect(app.browser().status().pinned, equals: ["1"])
         }
-        try app.wait(for: "the end of the pin") {
-            app.look(after: .seconds(61))
-            return try !other.pinnedVersions().contains("1")
-        }
+        try app.waitUntilUnpinned("1")
         try other.retire("1")
     }
 

@@ -1,5 +1,4 @@
 import StorageTestSupport
-import Synchronization
 
 @testable import ServeFromCAS
 
@@ -27,6 +26,11 @@ struct ServiceWorkerTests {
         return app
     }
 
+    private func visited() throws -> (TemporaryStore, TestApp, TestBrowser) {
+        let app = try app(store())
+        return (app.store, app, try app.visitor())
+    }
+
     private static let worker = [
         ("Service-Worker", "script"), ("Sec-Fetch-Mode", "same-origin"),
         ("Sec-Fetch-Dest", "serviceworker"), ("Sec-Fetch-Site", "same-origin"),
@@ -46,9 +50,7 @@ struct ServiceWorkerTests {
 
     @Test("and what it asks for come from what the next page gets, and open pages keep theirs")
     func script() throws {
-        let store = try store()
-        let app = try app(store)
-        let browser = try app.visitor()
+        let (store, app, browser) = try visited()
         try expect(script(browser), equals: "worker(1)")
         try store.versions.activate("2")
         try expect(app.browser().navigate().text.contains("2"))
@@ -64,9 +66,7 @@ struct ServiceWorkerTests {
     }
 
     @Test func `starts nothing while its browser's pages are what the server sends`() throws {
-        let store = try store()
-        let app = try app(store)
-        let browser = try app.visitor()
+        let (store, _, browser) = try visited()
         try store.versions.activateAtNextBoot("2")
         try expect(script(browser), equals: "worker(1)")
         try expect(store.reopened().lifecycle().pending, equals: "2")
@@ -75,9 +75,7 @@ struct ServiceWorkerTests {
     @Test(
         "that keeps pages starts what waits with its script, and a page that it shows confirms it")
     func starts() throws {
-        let store = try store()
-        let app = try app(store)
-        let browser = try app.visitor()
+        let (store, _, browser) = try visited()
         try store.versions.activateAtNextBoot("2")
         let old = try tellStale(browser)
         // One that has not changed brings no page.
@@ -124,9 +122,7 @@ struct ServiceWorkerTests {
         "that shows an older page for longer than a start may take counts nothing",
         arguments: Way.allCases)
     func waits(_ way: Way) throws {
-        let store = try store()
-        let app = try app(store)
-        let browser = try app.visitor()
+        let (store, app, browser) = try visited()
         if way == .browser { try expect(script(browser), equals: "worker(1)") }
         try store.versions.activateAtNextBoot("2")
         _ = try tellStale(browser)
@@ -237,9 +233,7 @@ struct ServiceWorkerTests {
 
     @Test("that sends navigations on by their addresses, and never changes, brings what waits")
     func unchangedByAddress() throws {
-        let store = try store()
-        let app = try app(store)
-        let browser = try app.visitor()
+        let (store, _, browser) = try visited()
         _ = try script(browser, "/same.js")
         let fields = fetchLoad + [("Referer", browser.origin + "/same.js")]
         try store.versions.activateAtNextBoot("2")
@@ -265,9 +259,7 @@ struct ServiceWorkerTests {
     @Test
     func `that keeps the page of each of several tabs starts what waits with its script`() throws {
         for tabs in 1...4 {
-            let store = try store()
-            let app = try app(store)
-            let browser = try app.visitor()
+            let (store, _, browser) = try visited()
             try store.versions.activateAtNextBoot("2")
             // Each page but the first came from the worker, and the last one alone is loaded again.
             for _ in 1..<tabs { _ = try browser.beginSession() }
@@ -278,9 +270,7 @@ struct ServiceWorkerTests {
 
     @Test("that keeps a page from which nothing is heard does not keep a version that never works")
     func neverHeard() throws {
-        let store = try store()
-        let app = try app(store)
-        let browser = try app.visitor()
+        let (store, app, browser) = try visited()
         try store.versions.activateAtNextBoot("2")
         let old = try tellStale(browser)
         try expect(script(browser), equals: "worker(2)")
@@ -299,9 +289,7 @@ struct ServiceWorkerTests {
 
     @Test("that keeps pages is told of once, and not by a page that is what the server sends")
     func stale() throws {
-        let store = try store()
-        let app = try app(store)
-        let browser = try app.visitor()
+        let (store, app, browser) = try visited()
         func count() -> Int { app.notices.all.count { $0.contains("a service worker shows") } }
         _ = try tellStale(browser)
         try expect(store.versions.lifecycle().current, equals: "1")
@@ -318,9 +306,7 @@ struct ServiceWorkerTests {
     }
 
     @Test func `that keeps pages is told of however many were told of half a day ago`() throws {
-        let store = try store()
-        let app = try app(store)
-        let browser = try app.visitor()
+        let (store, app, browser) = try visited()
         try store.versions.activate("2")
         try expect(app.browser().navigate().text.contains("2"))
         let before = SystemClock.now - .seconds(43_201)

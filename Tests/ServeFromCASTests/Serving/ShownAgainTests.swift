@@ -55,8 +55,7 @@ struct ShownAgainTests {
     @Test(
         "counts nothing of what it started, however often servers die meanwhile", arguments: causes)
     func dies(_ cause: [(String, String)]) async throws {
-        let store = try TemporaryStore.app(good: "1")
-        try store.versions.activateAtNextBoot("2")
+        let store = try TemporaryStore.app(good: "1", waiting: "2")
         for round in 1...3 {
             let app = try TestApp(watching: store)
             let browser = try app.browser()

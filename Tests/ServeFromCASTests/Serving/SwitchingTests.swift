@@ -1,5 +1,4 @@
 import StorageTestSupport
-import Synchronization
 
 @testable import ServeFromCAS
 
@@ -8,8 +7,7 @@ struct SwitchingTests {
     @Test
     func `keeps its version when another process activates one; the next page has that`() throws {
         let app = try TestApp(TemporaryStore.app())
-        let browser = try app.browser()
-        try expect(browser.navigate().text.contains("one"))
+        let browser = try app.visitor(seeing: "one")
         try expect(require(browser.cookies["castree_page_\(app.port)"]).contains(".1:"))
         let other = try app.store.reopened()
         try other.activate("2")
@@ -18,8 +16,7 @@ struct SwitchingTests {
         try expect(browser.load("/new.js").status, equals: 404)
         try expect(browser.load("/same.txt").text, equals: "the same in all")
 
-        let second = try app.browser()
-        try expect(second.navigate().text.contains("two"))
+        let second = try app.visitor(seeing: "two")
         try expect(second.load("/app.js").text, equals: "run('two')")
         try expect(second.load("/gone.js").status, equals: 404)
         expect(app.server.currentVersion, equals: "2")
@@ -114,10 +111,7 @@ struct SwitchingTests {
         try app.browser().navigate()
         app.look(after: .seconds(30))
         #expect(throws: StoreError.self) { try other.retire("1") }
-        try app.wait(for: "the end of the pin") {
-            app.look(after: .seconds(61))
-            return try !other.pinnedVersions().contains("1")
-        }
+        try app.waitUntilUnpinned("1")
         try other.retire("1")
         try expect(app.browser().navigate().text.contains("two"))
     }
@@ -171,10 +165,7 @@ struct SwitchingTests {
             try store.makeKnownGood("2")
             app.look(after: .zero)
             try expect(told("1"), equals: [#"{"version":"2"}"#])
-            try app.wait(for: "the end of the pin") {
-                app.look(after: .seconds(61))
-                return try !other.pinnedVersions().contains("1")
-            }
+            try app.waitUntilUnpinned("1")
             try other.retire("1")
             try expect(told("1"), equals: [#"{"version":"2","reload":true}"#])
             try expect(told("2"), equals: [])
@@ -194,10 +185,7 @@ struct SwitchingTests {
                 cookies = browser.cookies
             }
             try other.activate("2")
-            try app.wait(for: "the end of the pin") {
-                app.look(after: .seconds(61))
-                return try !other.pinnedVersions().contains("1")
-            }
+            try app.waitUntilUnpinned("1")
             if isRetired { try other.retire("1") }
             let browser = try app.browser()
             browser.cookies = cookies
@@ -321,8 +309,7 @@ struct SwitchingTests {
     @Test("is shown from a store that cannot be written, and the operator is told what is lost")
     func readOnly() throws {
         let store = try TemporaryStore.app()
-        let disk = FaultyFileSystem()
-        let versions = try store.opened(on: disk)
+        let (disk, versions) = try store.openedOnFaultyDisk()
         disk.arm(.refuseChanges)
         let app = try TestApp(store, over: versions) {
             $0.port = .app("castree-test-\(UInt32.random(in: 0 ... .max))")

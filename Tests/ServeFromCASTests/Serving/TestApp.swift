@@ -1,5 +1,3 @@
-import StorageTestSupport
-import StrictJSON
 import WebTestSupport
 
 @testable import ServeFromCAS
@@ -35,8 +33,8 @@ final class TestApp: Sendable {
     }
 
     /// Such a server, and its store, whose current version 1 some page has vouched for.
-    static func kiosk() throws -> (TemporaryStore, TestApp) {
-        let store = try TemporaryStore.app(good: "1")
+    static func kiosk(waiting: String? = nil) throws -> (TemporaryStore, TestApp) {
+        let store = try TemporaryStore.app(good: "1", waiting: waiting)
         return (store, try TestApp(watching: store))
     }
 
@@ -76,10 +74,14 @@ final class TestApp: Sendable {
         return tab
     }
 
-    /// A browser that shows the start page.
-    func visitor() throws -> TestBrowser {
+    /// A browser that shows a page, with these words if any are given.
+    func visitor(
+        seeing words: String? = nil, at path: String = "/",
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws -> TestBrowser {
         let browser = try browser()
-        try browser.navigate()
+        let text = try browser.navigate(path).text
+        if let words { #expect(text.contains(words), sourceLocation: sourceLocation) }
         return browser
     }
 
@@ -93,6 +95,21 @@ final class TestApp: Sendable {
             guard ContinuousClock.now < end else { throw Unexpected("never came: \(what)") }
             // Each question is a turn of the server's loop.
             _ = try browser().status()
+        }
+    }
+
+    /// Waits until all work on the store is done that was to be done before.
+    func settle() throws {
+        let done = Sink<Bool>()
+        expect(server.handler.storeWork.add { done.add(true) })
+        try wait(for: "the work on the store") { !done.all.isEmpty }
+    }
+
+    /// Looks a minute later until no page holds a version.
+    func waitUntilUnpinned(_ version: String) throws {
+        try wait(for: "the end of the pin") {
+            look(after: .seconds(61))
+            return try !store.reopened().pinnedVersions().contains(version)
         }
     }
 
@@ -112,10 +129,11 @@ extension TemporaryStore {
         return store
     }
 
-    /// The same, where some page has vouched for the current one.
-    static func app(good version: String) throws -> TemporaryStore {
+    /// The same, where some page has vouched for the current one, and another may wait for the next.
+    static func app(good version: String, waiting: String? = nil) throws -> TemporaryStore {
         let store = try app(current: nil)
         try store.makeKnownGood(version)
+        if let waiting { try store.versions.activateAtNextBoot(waiting) }
         return store
     }
 
@@ -131,9 +149,7 @@ extension TemporaryStore {
 
     /// Makes a version current that some page has vouched for.
     func makeKnownGood(_ version: String) throws {
-        try versions.activate(version)
-        let boot = try versions.boot()
-        try versions.confirm(boot.version, token: boot.token)
+        try versions.makeKnownGood(version)
     }
 }
 
@@ -188,7 +204,6 @@ final class TestBrowser {
         try ask("GET", target, navigation)
     }
 
-    /// Loads a script or style of a page.
     func load(_ target: String, from page: String = "/") throws -> TestResponse {
         try ask("GET", target, scriptLoad + [("Referer", origin + page)])
     }
@@ -302,7 +317,6 @@ final class SocketPage {
         }
     }
 
-    /// The payloads of events of a name.
     func payloads(_ wanted: String) -> [String] {
         events.compactMap {
             guard case .message(.event(let name, let payload)) = $0, name == wanted else {
@@ -312,13 +326,11 @@ final class SocketPage {
         }
     }
 
-    /// The same, once all has come that was sent before now.
+    /// The payloads of events of a name, once all has come that was sent before now.
     func heard(_ wanted: String, _ app: TestApp) throws -> [String] {
         let (count, session) = (texts.count, bridge.session)
         // Behind what is told by the thread that works on the store.
-        let told = Sink<Bool>()
-        expect(app.server.handler.storeWork.add { told.add(true) })
-        try app.wait(for: "the work on the store") { !told.all.isEmpty }
+        try app.settle()
         try app.server.bridge.send("that is all", to: session)
         try run { $0.texts.count > count }
         return payloads(wanted)

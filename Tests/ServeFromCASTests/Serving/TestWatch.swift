@@ -1,5 +1,4 @@
-import CASStore
-import VersionTree
+import StorageTestSupport
 
 /// The judge of a server's starts, as its requests and its housekeeping ask it.
 final class TestWatch: Sendable {

@@ -37,8 +37,7 @@ struct UnshownStartTests {
         try store.breakPage(of: "2", lack)
         for _ in 1...3 {
             let app = try TestApp(watching: store)
-            let browser = try app.browser()
-            try expect(browser.navigate().text.contains("one"))
+            let browser = try app.visitor(seeing: "one")
             let page = try SocketPage(browser)
             app.look(after: .seconds(2001))
             try expect(app.browser().navigate().text.contains("one"))

@@ -1,5 +1,4 @@
 import StorageTestSupport
-import VersionTree
 
 @testable import ServeFromCAS
 
@@ -69,12 +68,6 @@ struct UnvouchedStartTests {
 
     private var lifecycle: Lifecycle { get throws { try store.reopened().lifecycle() } }
 
-    private func settle(_ app: TestApp) throws {
-        let done = Sink<Bool>()
-        expect(app.server.handler.storeWork.add { done.add(true) })
-        try app.wait(for: "the work on the store") { !done.all.isEmpty }
-    }
-
     @Test("by a page of another site counts nothing, in no process", arguments: Foreign.allCases)
     func foreign(_ foreign: Foreign) async throws {
         for _ in 1...3 {
@@ -127,7 +120,7 @@ struct UnvouchedStartTests {
             try expect(navigate(kiosk).contains("help of two"))
             try expect(lifecycle.trials.map(\.strikes).first ?? 0, equals: strike - 1)
             _ = try ask(kiosk, file, [("Accept", "*/*")], page: "/help/")
-            try settle(app)
+            try app.settle()
             try expect(lifecycle.trials.map(\.strikes), equals: [strike])
             app.look(after: .seconds(1999))
             try expect(lifecycle.current, equals: "2")

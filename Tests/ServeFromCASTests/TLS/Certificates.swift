@@ -1,5 +1,4 @@
 import StorageTestSupport
-import Synchronization
 
 /// Certificates of every kind, made once by the openssl command line; files in a directory of its own.
 struct Certificates: Sendable {

@@ -105,8 +105,7 @@ struct SecureServingTests {
 
     @Test func `tells a client without TLS what is wrong, and closes`() throws {
         let server = try server()
-        let client = try server.client()
-        client.send(get("/text"))
+        let client = try server.client(sending: get("/text"))
         let response = try require(client.response())
         expect(response.status, equals: 400)
         expect(String(decoding: response.body, as: UTF8.self).contains("https only"))

@@ -69,16 +69,14 @@ struct SecureUpstreamTests {
         let upstream = try TLSUpstream()
         let server = try proxy(to: upstream, options())
         for (path, isWhole) in [("end", true), ("cut", false)] {
-            let client = try server.client()
-            client.send(get("/api/\(path)", "Connection: close\r\n"))
+            let client = try server.client(sending: get("/api/\(path)", "Connection: close\r\n"))
             let (head, rest) = split(client.readAll())
             expect(head.hasPrefix("HTTP/1.1 200"))
             let body = unchunked(rest)
             expect(body.isWhole, equals: isWhole, "\(path)")
             expect(body.body.count <= 100_000)
         }
-        let client = try server.client()
-        client.send(get("/api/short"))
+        let client = try server.client(sending: get("/api/short"))
         let (head, rest) = split(client.readAll())
         expect(head.contains("Content-Length: 100"))
         expect(rest.count, equals: 50)
@@ -119,8 +117,7 @@ struct SecureUpstreamTests {
     func `answers 502 with the reason when there is no trust`(_ failure: Failure) throws {
         let upstream = try TLSUpstream(failure.certificate, failure.manner)
         let server = try proxy(to: upstream, host: failure.host, options())
-        let client = try server.client()
-        client.send(get("/api/hello"))
+        let client = try server.client(sending: get("/api/hello"))
         let response = try require(client.response())
         expect(response.status, equals: 502)
         let text = String(decoding: response.body, as: UTF8.self)

@@ -90,10 +90,7 @@ struct CollectedObjectTests {
             let other = try store.reopened()
             try other.activate("2")
             try app.browser().navigate()
-            try app.wait(for: "the end of the pin") {
-                app.look(after: .seconds(61))
-                return try !other.pinnedVersions().contains("1")
-            }
+            try app.waitUntilUnpinned("1")
             try other.retire("1")
             _ = try other.store.collect()
             expect(deletedFiles(of: store), equals: [])

@@ -79,8 +79,7 @@ struct ConversationTests {
         ] as [(String, String?, Bool)])
     func closing(_ request: String, _ connection: String?, _ closes: Bool) throws {
         let server = try TestServer()
-        let client = try server.client()
-        client.send(request)
+        let client = try server.client(sending: request)
         expect(client.response()?.value("Connection"), equals: connection)
         if closes {
             expect(client.isAtEnd())
@@ -91,8 +90,8 @@ struct ConversationTests {
 
     @Test func `answers HEAD with the fields of GET and no body`() throws {
         let server = try TestServer()
-        let client = try server.client()
-        client.send("HEAD /large HTTP/1.1\r\nHost: x\r\n\r\n" + get("/text"))
+        let client = try server.client(
+            sending: "HEAD /large HTTP/1.1\r\nHost: x\r\n\r\n" + get("/text"))
         expect(client.response(toHead: true)?.value("Content-Length"), equals: "1048576")
         expect(client.response()?.body, equals: Array("text".utf8))
     }
@@ -113,15 +112,13 @@ struct ConversationTests {
         guard let client = try TestClient(port6: server.port) else { return }
         client.send(get("/small"))
         expect(client.response()?.has(server.objects["/small"]), equals: true)
-        let other = try server.client()
-        other.send(get("/small"))
+        let other = try server.client(sending: get("/small"))
         expect(other.response()?.has(server.objects["/small"]), equals: true)
     }
 
     @Test func `writes one record for each request`() throws {
         let server = try TestServer()
-        let client = try server.client()
-        client.send(get("/small?q") + get("/large") + "rubbish\r\n")
+        let client = try server.client(sending: get("/small?q") + get("/large") + "rubbish\r\n")
         _ = client.readAll()
         let records = server.logSink.all
         expect(records.map(\.status), equals: [200, 200, 400])
@@ -133,8 +130,7 @@ struct ConversationTests {
 
     @Test func `writes what was sent of an answer that its client broke off`() throws {
         let server = try TestServer()
-        let client = try server.client()
-        client.send(get("/huge"))
+        let client = try server.client(sending: get("/huge"))
         let got = client.receive().count
         client.close()
         let end = ContinuousClock.now + .seconds(120)

@@ -9,8 +9,7 @@ struct LargeObjectTests {
         let clients = try (0..<20).map { _ in try server.client() }
         for client in clients { client.send(get("/huge") + get("/small")) }
         // None has read anything: all are stuck, and another is served.
-        let other = try server.client()
-        other.send(get("/small"))
+        let other = try server.client(sending: get("/small"))
         expect(other.response()?.has(server.objects["/small"]), equals: true)
         for client in clients {
             expect(client.response()?.has(server.objects["/huge"]), equals: true)
@@ -24,8 +23,7 @@ struct LargeObjectTests {
             let client = try server.client()
             client.send(get("/huge"))
         }
-        let other = try server.client()
-        other.send(get("/huge"))
+        let other = try server.client(sending: get("/huge"))
         expect(other.response()?.has(server.objects["/huge"]), equals: true)
     }
 
@@ -70,27 +68,29 @@ struct LargeObjectTests {
         expect(client.status(get(path)), equals: 500)
         expect(server.damageSink.all.map(\.code), equals: [.damagedObject])
         // Told each time, and other content is served.
-        let other = try server.client()
-        other.send(get("/small") + get(path))
+        let other = try server.client(sending: get("/small") + get(path))
         expect(other.response()?.has(server.objects["/small"]), equals: true)
         expect(other.response()?.status, equals: 500)
         expect(server.damageSink.all.count, equals: 2)
     }
 
-    @Test("that is too large to verify in passing is verified elsewhere, once for all who wait")
-    func verifiedElsewhere() throws {
+    @Test(
+        "that is too large to verify in passing is verified elsewhere, once for all who wait",
+        arguments: [(128 << 10) + 1, 3 << 20])
+    func verifiedElsewhere(_ byteCount: Int) throws {
         let store = try TemporaryStore()
         let lease = try store.versions.store.makeLease()
-        let bytes = [UInt8](repeating: 7, count: 3 << 20)
+        let bytes = [UInt8](repeating: 7, count: byteCount)
         let id = try store.versions.store.put(bytes, protectedBy: lease)
         let cache = ContentCache(store.versions.store)
-        guard case .unverified(let verify) = try cache.content(of: id, size: 3 << 20) else {
+        let size = Int64(byteCount)
+        guard case .unverified(let verify) = try cache.content(of: id, size: size) else {
             throw Unexpected("it was verified in passing")
         }
         let calls = Sink<Int>()
         for number in 0..<10 { verify { calls.add(number) } }
         while calls.all.count < 10 { sched_yield() }
-        guard case .file = try cache.content(of: id, size: 3 << 20) else {
+        guard case .file = try cache.content(of: id, size: size) else {
             throw Unexpected("it is not known as verified")
         }
     }
@@ -104,8 +104,7 @@ struct LargeObjectTests {
         Damage.remove(server.file("/large"))
         let lease = try server.store.versions.store.makeLease()
         _ = try server.store.versions.store.put(sound, protectedBy: lease)
-        let other = try server.client()
-        other.send(get("/large"))
+        let other = try server.client(sending: get("/large"))
         expect(other.response()?.has(sound), equals: true)
     }
 
@@ -122,8 +121,7 @@ struct LargeObjectTests {
     @Test func `that gets shorter while it is sent is cut, never made up`() throws {
         let server = try TestServer()
         try expect(server.client().status(get("/huge")), equals: 200)
-        let client = try server.client()
-        client.send(get("/huge"))
+        let client = try server.client(sending: get("/huge"))
         // The client reads nothing, so most of the object is still in the file.
         try expect(server.client().status(get("/text")), equals: 200)
         try Damage.overwrite(server.file("/huge"), with: [UInt8](repeating: 1, count: 10))

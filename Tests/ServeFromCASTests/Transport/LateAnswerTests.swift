@@ -1,5 +1,4 @@
-import CASStore
-import Expectations
+import StorageTestSupport
 
 @testable import ServeFromCAS
 
@@ -26,8 +25,7 @@ struct LateAnswerTests {
     @Test func `comes from another thread, in its place, once`() throws {
         let exchanges = Sink<Exchange>()
         let server = try server(exchanges)
-        let client = try server.client()
-        client.send(get("/small") + get("/later") + get("/text"))
+        let client = try server.client(sending: get("/small") + get("/later") + get("/text"))
         expect(client.response()?.has(server.objects["/small"]), equals: true)
         wait { exchanges.all.count == 1 }
         let exchange = try require(exchanges.all.first)
@@ -59,8 +57,7 @@ struct LateAnswerTests {
                 exchanges.add(exchange)
                 return .later(within: 600_000, otherwise: { TestHandler.text(204, []) }, gone: nil)
             })
-        let client = try server.client()
-        client.send(get("/later"))
+        let client = try server.client(sending: get("/later"))
         wait { exchanges.all.count == 1 }
         server.server.stop(within: 600_000)
         expect(isRefused(server.port))
@@ -78,8 +75,7 @@ struct LateAnswerTests {
         wait { exchanges.all.count == 1 }
         first = nil
         wait { gone.all.count == 1 }
-        let second = try server.client()
-        second.send(get("/later"))
+        let second = try server.client(sending: get("/later"))
         wait { exchanges.all.count == 2 }
         exchanges.all[0].answer(TestHandler.text(200, Array("wrong".utf8)))
         exchanges.all[1].answer(TestHandler.text(200, Array("right".utf8)))
@@ -120,10 +116,8 @@ struct StoppingTests {
         }
         let idle = try server.client()
         expect(idle.status(get("/text")), equals: 200)
-        let large = try server.client()
-        large.send(get("/huge"))
-        let waiting = try server.client()
-        waiting.send(get("/later"))
+        let large = try server.client(sending: get("/huge"))
+        let waiting = try server.client(sending: get("/later"))
         while exchanges.all.isEmpty { sched_yield() }
         server.server.stop(within: 600_000)
         expect(idle.isAtEnd())
@@ -141,8 +135,7 @@ struct StoppingTests {
         let server = try TestServer()
         let stuck = try server.client()
         stuck.send(get("/huge") + get("/huge"))
-        let half = try server.client()
-        half.send("GET / HT")
+        let half = try server.client(sending: "GET / HT")
         server.server.stop(within: 50)
         await server.server.waitUntilStopped()
         expect(half.readAll().count < 400)

@@ -25,8 +25,7 @@ struct LeavingTests {
                 expect(after.descriptorCount <= before.descriptorCount)
                 // With a buffer of 64 KiB for each of them it would be 125 MiB.
                 expect(Sanitizer.isPresent || after.byteCount - before.byteCount < 64 << 20)
-                let other = try server.client()
-                other.send(get("/huge"))
+                let other = try server.client(sending: get("/huge"))
                 expect(other.response()?.has(server.objects["/huge"]), equals: true)
             }
             let text = String(decoding: result.standardOutputContent, as: UTF8.self)

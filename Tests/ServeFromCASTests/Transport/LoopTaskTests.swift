@@ -38,8 +38,7 @@ struct LoopTaskTests {
                 while served.all.isEmpty { await Task.yield() }
             }
         }
-        let client = try server.client()
-        client.send(get("/small"))
+        let client = try server.client(sending: get("/small"))
         expect(client.response()?.has(server.objects["/small"]), equals: true)
         served.add(true)
         await task.value

@@ -37,8 +37,8 @@ struct RequestBodyTests {
         expect(
             client.status("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 100001\r\n\r\n"),
             equals: 413)
-        let chunks = try server.client()
-        chunks.send("POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+        let chunks = try server.client(
+            sending: "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
         for _ in 0..<30 { chunks.send("1000\r\n" + String(repeating: "a", count: 4096) + "\r\n") }
         expect(chunks.response()?.status, equals: 413)
         expect(chunks.isAtEnd())

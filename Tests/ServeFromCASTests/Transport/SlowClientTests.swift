@@ -7,8 +7,7 @@ struct SlowClientTests {
     @Test func `cuts a head that is not complete at its deadline, however it drips`() throws {
         // Time enough to send a few bytes on a machine that has other work.
         let server = try TestServer { $0.connection.headDeadline = 5000 }
-        let begun = try server.client()
-        begun.send("GET / HTTP/1.1\r\nHos")
+        let begun = try server.client(sending: "GET / HTTP/1.1\r\nHos")
         let dripping = try server.client()
         // Every byte is progress, and none of it counts.
         for byte in "GET / HTTP/1.1\r\nX: ".utf8 { dripping.send([byte]) }
@@ -27,21 +26,20 @@ struct SlowClientTests {
 
     @Test func `cuts a body that does not come`() throws {
         let server = try TestServer { $0.connection.progressWindow = 100 }
-        let client = try server.client()
-        client.send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 50000\r\n\r\nhello")
+        let client = try server.client(
+            sending: "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 50000\r\n\r\nhello")
         expect(client.readAll().isEmpty)
     }
 
     @Test func `cuts a reader that reads nothing`() throws {
         let server = try TestServer { $0.connection.progressWindow = 200 }
-        let client = try server.client()
-        client.send(get("/huge") + get("/huge") + get("/huge"))
+        let client = try server.client(sending: get("/huge") + get("/huge") + get("/huge"))
         // The object has been verified, and the first of it is there.
         expect(!client.receive().isEmpty)
         // Others live through windows enough for the first to be cut.
         for _ in 0..<4 {
-            let other = try server.client()
-            other.send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n")
+            let other = try server.client(
+                sending: "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n")
             _ = other.readAll()
         }
         expect(client.readAll().count < 3 * (8 << 20))
@@ -109,8 +107,7 @@ struct SlowClientTests {
         for client in [first, second].compactMap({ $0 }) {
             expect(client.status(get("/text")), equals: 200)
         }
-        let third = try server.client()
-        third.send(get("/small"))
+        let third = try server.client(sending: get("/small"))
         second = nil
         expect(third.response()?.has(server.objects["/small"]), equals: true)
         expect(first.status(get("/text")), equals: 200)

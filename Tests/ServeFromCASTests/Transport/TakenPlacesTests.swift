@@ -1,6 +1,4 @@
 import Dispatch
-import Expectations
-import StorageTestSupport
 import WebTestSupport
 
 @testable import ServeFromCAS
@@ -79,8 +77,7 @@ import WebTestSupport
             deed.begin(holder)
             holders.append(holder)
         }
-        let next = try server.client()
-        next.send(get("/small"))
+        let next = try server.client(sending: get("/small"))
         if !deed.givesWay {
             // There is a place when one has left.
             holders.removeFirst()
@@ -119,8 +116,8 @@ import WebTestSupport
         let hold = DispatchSemaphore(value: 0)
         server.server.loops[0].submit { _ in hold.wait() }
         let clients = try (0..<40).map { _ in
-            let client = try server.client()
-            client.send("GET /small HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            let client = try server.client(
+                sending: "GET /small HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
             return client
         }
         hold.signal()
@@ -140,8 +137,7 @@ import WebTestSupport
         var hello = WebSocketClient(now: .zero)
         greet(sockets[0], &hello)
         let pages = try (0..<3).map { _ in
-            let page = try server.client()
-            page.send("GET /app.js HTTP/1.1\r\n\(host)\r\n")
+            let page = try server.client(sending: "GET /app.js HTTP/1.1\r\n\(host)\r\n")
             // Whatever it says: the objects are those of another store.
             expect(page.response() != nil)
             return page
@@ -230,13 +226,13 @@ import WebTestSupport
             ("/app.js", "evil.example", ""),
         ]
         for (target, host, fields) in requests {
-            let client = try server.client()
-            client.send("GET \(target) HTTP/1.1\r\nHost: \(host)\r\n\(fields)\r\n")
+            let client = try server.client(
+                sending: "GET \(target) HTTP/1.1\r\nHost: \(host)\r\n\(fields)\r\n")
             try expect(require(client.response()).status >= 200)
         }
         expect(refused.all, equals: requests.map(\.target))
-        let own = try server.client()
-        own.send("GET /_castree/bridge.js\(token) HTTP/1.1\r\nHost: \(host)\r\n\r\n")
+        let own = try server.client(
+            sending: "GET /_castree/bridge.js\(token) HTTP/1.1\r\nHost: \(host)\r\n\r\n")
         expect(own.response()?.status, equals: 200)
         expect(refused.all.count, equals: requests.count)
     }
@@ -279,13 +275,10 @@ import WebTestSupport
         }) { path, head, _ in path == "/api" ? table.answer(head) : nil }
         // Each has a place, and so has the connection that is made for it.
         let held = try (0..<64).map { _ in
-            let client = try server.client()
-            client.send(get("/api"))
-            return client
+            return try server.client(sending: get("/api"))
         }
         while upstream.connectionCount < 64 {}
-        let third = try server.client()
-        third.send(get("/api"))
+        let third = try server.client(sending: get("/api"))
         expect(third.response()?.status, equals: 503)
         Deed.answered.begin(try server.client())
         withExtendedLifetime(held) {}
@@ -312,8 +305,7 @@ import WebTestSupport
         clients.removeLast()
         var isServed = false
         while !isServed {
-            let client = try bound.client()
-            client.send(get("/text"))
+            let client = try bound.client(sending: get("/text"))
             isServed = client.response()?.status == 200
         }
         // A server in front is many clients.

@@ -1,7 +1,6 @@
 import ServeFromCAS
 @_exported import SocketTestSupport
 import StorageTestSupport
-import Synchronization
 
 /// A blocking TCP client that sends exactly the bytes it is told to.
 ///
@@ -158,7 +157,11 @@ final class TestServer: Sendable {
     /// Where an object's file stands.
     func file(_ name: String) -> String { ids[name].map { store.objectPath($0) } ?? "" }
 
-    func client() throws -> TestClient { try TestClient(port: port) }
+    func client(sending text: String? = nil) throws -> TestClient {
+        let client = try TestClient(port: port)
+        if let text { client.send(text) }
+        return client
+    }
 
     /// What the server says to these bytes when nothing follows them.
     func talk(_ bytes: [UInt8]) throws -> [UInt8] {

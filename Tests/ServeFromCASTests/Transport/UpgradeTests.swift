@@ -1,5 +1,4 @@
-import CASStore
-import Expectations
+import StorageTestSupport
 
 @testable import ServeFromCAS
 
@@ -58,8 +57,8 @@ struct UpgradeTests {
             head.add("Upgrade", "wait")
             return .upgrade(head) { stream in Waiter(stream) }
         }
-        let client = try server.client()
-        client.send(get("/wait", "Upgrade: wait\r\nConnection: upgrade\r\n"))
+        let client = try server.client(
+            sending: get("/wait", "Upgrade: wait\r\nConnection: upgrade\r\n"))
         try expect(require(client.response()).status, equals: 101)
         expect(client.readAll(), equals: Array("late".utf8))
     }

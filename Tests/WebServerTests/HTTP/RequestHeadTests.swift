@@ -1,4 +1,3 @@
-import Expectations
 import WebTestSupport
 
 @testable import WebServer

@@ -1,5 +1,3 @@
-import Expectations
-import SocketTestSupport
 import WebTestSupport
 
 @testable import WebServer

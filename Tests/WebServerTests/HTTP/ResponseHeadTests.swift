@@ -1,5 +1,3 @@
-import Expectations
-import WebServer
 import WebTestSupport
 
 @Suite("A response head")

@@ -1,5 +1,3 @@
-import Expectations
-import WebServer
 import WebTestSupport
 
 @Suite("An echo over a WebSocket, by the cases of the Autobahn test suite")

@@ -1,5 +1,3 @@
-import StorageTestSupport
-import WebServer
 import WebTestSupport
 
 @Suite("A WebSocket connection")

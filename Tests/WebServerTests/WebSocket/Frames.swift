@@ -1,4 +1,3 @@
-import WebServer
 import WebTestSupport
 
 /// Frames as a careful or careless client would write them, byte by byte from RFC 6455, section 5.2.
