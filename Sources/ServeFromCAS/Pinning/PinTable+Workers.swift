@@ -192,12 +192,18 @@ extension PinTable {
     /// A worker whose script came a moment ago, and of whose version there is no page yet, installs: its cache must not
     /// have the page of a version that came meanwhile beside its own files.
     func isPageOfWorker(_ request: PinRequest, _ current: VersionName, _ now: Duration) -> Bool {
-        guard request.asksForPage, let browser = request.cookie.flatMap({ browsers[$0.browser] }),
+        guard request.asksForPage, let name = request.cookie?.browser, let browser = browsers[name],
             browser.keepsPages,
             let worker = browser.workers.last(where: { $0.path == request.referrer })
         else { return false }
-        return worker.version == current || now - worker.givenAt > limits.loadingMax
-            || browser.loads.contains { $0.version == worker.version && isLive($0, now) }
+        if worker.version == current || now - worker.givenAt > limits.loadingMax { return true }
+        // What only a cookie names may be the page of another version, which the worker keeps.
+        return browser.loads.contains {
+            $0.version == worker.version && $0.isAnswered && isLive($0, now)
+        }
+            || sessions.contains {
+                $0.value.browser == name && words[$0.key]?.version == worker.version
+            }
     }
 
     /// Whether a navigation that a worker forwards is a frame's: it has the mark of the page around it, and a tab's

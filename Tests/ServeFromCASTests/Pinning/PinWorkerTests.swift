@@ -221,6 +221,12 @@ struct PinWorkerTests {
         scene.server.table.noteKeeping(session: "page", browser: nil)
         scene.loadScript(b)
         expect(scene.get("/app.js"), equals: "B")
+        // The page that the existing one shows comes again, with a cookie that names the script's version.
+        scene.server.table.leave(session: "page", now: scene.server.now)
+        scene.server.table.close(connection: 1, now: scene.server.now)
+        scene.server.wait(1)
+        scene.server.connect(
+            "again", by: scene.browser, from: "/", connection: 93, word: .version(a))
         // It was taken back, or the next one has come.
         scene.server.current = a
         func asks(_ scene: inout Scene) -> String {
