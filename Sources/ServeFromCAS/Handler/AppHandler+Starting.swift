@@ -90,6 +90,14 @@ extension AppHandler {
         }
     }
 
+    func isPageNews(_ head: borrowing RequestHead) -> Bool {
+        if shelf.hasNews { return true }
+        guard let startup, StartRule.mayStart(head) else { return false }
+        let lifecycle = shelf.lifecycle
+        // Another thread is doing it: requests that come meanwhile have to wait on a thread that may.
+        return startup.askIfFree { $0.isDue(lifecycle) } ?? true
+    }
+
     /// Whether a page of another site may be behind a navigation, as far as can be told.
     ///
     /// Over plain http to a name other than localhost browsers do not say, and such a page can keep its own address to

@@ -278,14 +278,6 @@ extension AppHandler {
 
     // MARK: Fetching
 
-    private func isPageNews(_ head: borrowing RequestHead) -> Bool {
-        if shelf.hasNews { return true }
-        guard let startup, StartRule.mayStart(head) else { return false }
-        let lifecycle = shelf.lifecycle
-        // Another thread is doing it: requests that come meanwhile have to wait on a thread that may.
-        return startup.askIfFree { $0.isDue(lifecycle) } ?? true
-    }
-
     /// A version in memory, `.some(nil)` if it cannot be served; `nil` if nobody has looked.
     private func find(_ version: VersionName, _ fetched: Fetched) -> SiteShelf.Entry?? {
         if let entry = shelf.entry(version) { return .some(entry) }

@@ -3,7 +3,7 @@ import StorageTestSupport
 @testable import HotPush
 
 /// A manager waits for disks and locks, and an app has other tasks.
-@Suite("The thread of an update manager", .timeLimit(.minutes(5))) struct BlockingTests {
+@Suite("The thread of an update manager", .timeLimit(.minutes(60))) struct BlockingTests {
     /// A clock that holds each thread which asks it.
     private final class HoldingClock: UpdateClock, @unchecked Sendable {
         private let condition = NSCondition()
