@@ -26,7 +26,7 @@ import StorageTestSupport
         func hold(_ count: Int) {
             Parallel.detach { [self] in
                 condition.withLock {
-                    let end = Date(timeIntervalSinceNow: 20)
+                    let end = Date(timeIntervalSinceNow: 1800)
                     while heldCount < count, condition.wait(until: end) {}
                     wereHeld = heldCount >= count
                     isOpen = true
