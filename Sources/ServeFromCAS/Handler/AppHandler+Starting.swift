@@ -41,7 +41,7 @@ extension AppHandler {
             case .elsewhere(let instead): return .elsewhere(instead)
             case .start(let start):
                 let lifecycle = shelf.lifecycle
-                let isUnvouched = mayBeOfStranger(head)
+                let isUnvouched = mayBeOfStranger(head, request)
                 let isOthers = isUnvouched || head.isFromAnotherOrigin
                 let begun = try startup.judge { (judge, ledger) throws(StoreError) in
                     try judge.pageBegins(
@@ -103,23 +103,20 @@ extension AppHandler {
     /// Over plain http to a name other than localhost browsers do not say, and such a page can keep its own address to
     /// itself (Referrer Policy). What it cannot make a frame or `fetch` send is the cookie (`Lax`); a Referer of this
     /// server's is also that of the app's own page in its frame.
-    private func mayBeOfStranger(_ head: RequestHead) -> Bool {
+    private func mayBeOfStranger(_ head: RequestHead, _ request: PinRequest) -> Bool {
         guard tokenPolicy == nil, !head.isWorkerScript, head.value(of: "sec-fetch-site") == nil,
-            head.value(of: "sec-fetch-mode") == nil, seen(head).cookie == nil
+            head.value(of: "sec-fetch-mode") == nil, request.cookie == nil
         else { return false }
         // At localhost they say it: what does not is a tool.
         return (head.authority ?? head.host).map { !HostPolicy.isLoopback(head.bytes[$0]) } ?? false
-    }
-
-    private func seen(_ head: RequestHead) -> PinRequest {
-        PinRequest(head, cookieName: cookieName, seal: parts.pageSeal, connection: 0)
     }
 
     /// Counts a start that a page of another site may have made, from the first request with the cookie that its
     /// answer set: it has become a page of this server's.
     func heedCookie(of head: RequestHead) {
         guard head.load == .subresource, let startup, let current = shelf.current,
-            seen(head).cookie?.version == current.site.version,
+            PinRequest(head, cookieName: cookieName, seal: parts.pageSeal, connection: 0).cookie?
+                .version == current.site.version,
             isUnvouched.exchange(false, ordering: .relaxed)
         else { return }
         let version = current.site.version.description
@@ -174,7 +171,8 @@ extension AppHandler {
         guard StartRule.mayStart(head),
             startup.ask({ $0.isDue(lifecycle) }),
             let candidate = startup.ask({ $0.candidate(lifecycle) }),
-            !head.isFromAnotherOrigin && !mayBeOfStranger(head) || mayBeStartedByOthers(candidate)
+            !head.isFromAnotherOrigin && !mayBeOfStranger(head, request)
+                || mayBeStartedByOthers(candidate)
         else { return .none }
         let site: Site
         do throws(StoreError) {
@@ -210,9 +208,9 @@ extension AppHandler {
             let current = shelf.current?.site, current.version != site.version,
             StartRule.start(head, current) != nil
         else { return }
+        // Without its address: of many pages that would be a line for each visit.
         startTrouble.tell(
-            "version \(site.version) waits: it does not have the page that a browser has open, "
-                + head.text(head.path))
+            "version \(site.version) waits: it does not have the page that a browser has open")
     }
 
     /// Whether a page is the start page, or loads the bridge; others (terms, a licence) could never confirm a
