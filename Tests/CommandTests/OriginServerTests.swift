@@ -182,9 +182,13 @@ import ProgramTestSupport
         let answer = try served.ask("GET", path, [:]) {
             try FileManager.default.removeItem(at: place.directory.appending(path: "origin\(path)"))
         }
-        // The request may have come after the removal: then it is not there, and never a part of it.
-        expect(answer.status == 404 || answer.body.utf8.count == content.utf8.count)
+        // The removal may have come before the answer: then the file is not there, and never a part of it.
+        expect(
+            answer.status == 404 || answer.body.utf8.count == content.utf8.count,
+            "\(answer.head), \(answer.body.utf8.count) bytes")
         try expect(served.get(path).status, equals: 404)
+        let ended = try served.end()
+        expect(!ended.errors.contains("is not in origin"), "\(ended)")
     }
 
     @Test func `the access log names no device`() throws {

@@ -12,9 +12,10 @@ extension DirectoryOrigin: ObjectFiles {
         }
     }
 
+    /// A prune may remove a file after an answer began with it: whoever asks for it is told that it is not there.
     package func missing(_ object: ObjectID) -> StoreError {
         StoreError(
-            .missingObject,
+            .notFound,
             "object \(object) is not in \(printable(path)); castree publish --verify restores it",
             object: object)
     }

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import threading
 
 from . import verbs
 from .ground import CannotDo, need, need_root, works
-from .programs import refusal
+from .programs import children, refusal
 
 OWNER, STRANGER = 5001, 5002
 WITHOUT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "without.py")
@@ -119,7 +120,9 @@ def _at_once(inside, store, sources, turn):
             try:
                 doomed.wait(0.02 * (1 + turn % 5))
             except subprocess.TimeoutExpired:
-                doomed.kill()
+                # The program itself, not what stands in front: that ends after its child, and so does the wait for it.
+                for process in children(doomed.pid) or [doomed.pid]:
+                    os.kill(process, signal.SIGKILL)
 
     deeds = [threading.Thread(target=say, args=(name, words)) for name, words in (
         ("two", ["add", sources[2], "--version", "2", "--no-cache"]),

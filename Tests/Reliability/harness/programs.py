@@ -153,7 +153,7 @@ class Programs:
             if address:
                 with urllib.request.urlopen(address.group().decode(), timeout=seconds) as answer:
                     page = answer.read()
-            os.kill(_child(server.pid) if self.forks else server.pid, signal.SIGTERM)
+            os.kill((children(server.pid) if self.forks else [server.pid])[0], signal.SIGTERM)
             output, errors = server.communicate(timeout=seconds)
         except (OSError, subprocess.TimeoutExpired) as error:
             server.kill()
@@ -178,9 +178,10 @@ def refusal(errors):
     return "\n".join(line for line in errors.splitlines() if not line.startswith(("castree: warning: ", "castree: note: ")))
 
 
-def _child(pid):
-    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
-        return int(children.read().split()[0])
+def children(pid):
+    """The processes that a program of one thread has started and that have not ended."""
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as numbers:
+        return [int(number) for number in numbers.read().split()]
 
 
 def _text(octets):

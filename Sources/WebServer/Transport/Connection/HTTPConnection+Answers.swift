@@ -46,10 +46,15 @@ extension HTTPConnection {
             }
             finishRecord()
         } catch {
-            loop.reportDamage(error)
-            refuse(
-                MessageFailure(500, "the stored content is missing or damaged; it is not served"),
-                isHead: isHead, isOfPage: response.head.isHTML)
+            let failure: MessageFailure
+            if error.code == .notFound {
+                failure = MessageFailure(404, "it has just been removed")
+            } else {
+                loop.reportDamage(error)
+                failure = MessageFailure(
+                    500, "the stored content is missing or damaged; it is not served")
+            }
+            refuse(failure, isHead: isHead, isOfPage: response.head.isHTML)
             return nil
         }
         if !keepsAlive { finishAfterOutput() }
