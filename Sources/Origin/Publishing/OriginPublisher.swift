@@ -374,4 +374,14 @@ package struct OriginPublisher: Sendable {
         commit.figures = storage.figures
         return commit
     }
+
+    func publication(
+        _ described: Publisher.Description, of versions: VersionStore, in channel: ChannelName,
+        _ log: OriginLog
+    ) -> Publication {
+        Publication(
+            manifest: described.manifest, version: described.version, channel: channel,
+            versions: versions, seen: SeenFiles(in: storage), watch: UploadWatch(log, now: now),
+            options: options)
+    }
 }

@@ -268,4 +268,54 @@ extension AppHandler {
             return true
         } catch { return false }
     }
+
+    // MARK: What the program says of starts
+
+    func setSwitching(_ rule: SwitchingRule) {
+        let watch = starting.withLock { starting -> StartWatch? in
+            starting.rule = rule
+            return starting.watch
+        }
+        watch?.deferPending(rule.waitsForStart)
+    }
+
+    func setForeground(_ isForeground: Bool) {
+        // The judge may wait for the store, so it must not be called under a lock that each page needs.
+        let watch = starting.withLock { starting -> StartWatch? in
+            starting.isForeground = isForeground
+            return starting.watch
+        }
+        watch?.setForeground(isForeground, now: SystemClock.now)
+    }
+
+    /// Lets the time of a start run or stop, by what the program and the pages report.
+    func noteSight(now: Duration) {
+        let (watch, isForeground) = starting.withLock { ($0.watch, $0.isForeground) }
+        guard let watch else { return }
+        let isUnseen = watch.ask { $0.watchedToken != nil } && isUnseen(now: now)
+        watch.setForeground(isForeground && !isUnseen, now: now)
+    }
+}
+
+extension AppHandler {
+    /// How many rounds every loop makes until a waiting connection is accepted, its request is read, and the work for
+    /// it is in the queue.
+    private static let rounds = 3
+
+    /// Does `work` after all requests that have arrived by now are read and their work on the store is done.
+    func readWhatWaits(then work: @escaping @Sendable () -> Void) {
+        let loops = loopsToRead.withLock { $0 }
+        goRound(Array(repeatElement(loops, count: Self.rounds).joined())[...], then: work)
+    }
+
+    private func goRound(_ loops: ArraySlice<EventLoop>, then work: @escaping @Sendable () -> Void)
+    {
+        guard let next = loops.first else {
+            // If the queue is full, nothing is judged now: this is called again soon.
+            _ = storeWork.add(work)
+            return
+        }
+        let rest = loops.dropFirst()
+        guard next.submit({ _ in self.goRound(rest, then: work) }) else { return }
+    }
 }

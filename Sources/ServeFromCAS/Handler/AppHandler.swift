@@ -47,7 +47,7 @@ final class AppHandler: RequestHandler {
     let heldPolls = Mutex<[String: Int]>([:])
     let stalePages = Mutex<[String: Duration]>([:])
     /// Work that may wait for the store, or for another process.
-    let storeWork = StoreQueue()
+    let storeWork = WorkQueue()
     let loopsToRead = Mutex<[EventLoop]>([])
     /// Whether a request was in doubt since the last start because of cookies that contradict its page.
     let isContradicted = Atomic<Bool>(false)

@@ -10,7 +10,7 @@ final class DamageRecord: Sendable {
     private static let countMax = 16
     private let store: ServedStore
     private let told = Mutex<Set<ObjectID>>([])
-    private let work = StoreQueue()
+    private let work = WorkQueue()
 
     init(_ store: ServedStore) { self.store = store }
 

@@ -30,7 +30,7 @@ final class DownloadWatch: Sendable {
     private var versions: VersionStore { store() }
     private let state = Mutex(State())
     /// Looks have their own queue: with many objects, one takes seconds.
-    let work = StoreQueue()
+    let work = WorkQueue()
 
     init(_ store: @escaping @Sendable () -> VersionStore) { self.store = store }
 

@@ -30,12 +30,12 @@ package final class PlanQueue: Sendable {
     }
 
     private let limits: Limits
-    private let threads: StoreQueue
+    private let threads: WorkQueue
     private let state = Mutex(State())
 
     package init(_ limits: Limits = Limits()) {
         self.limits = limits
-        threads = StoreQueue(
+        threads = WorkQueue(
             threads: limits.threads, countMax: limits.all, givesWay: limits.givesWay)
     }
 

@@ -37,7 +37,7 @@ package final class ContentCache: ObjectSource {
         var small: RecentlyUsed<ObjectID, [UInt8]>
         var opened: RecentlyUsed<ObjectID, Opened>
         /// For files that are no longer open, or were found wrong.
-        var verdicts: RecentlyUsed<ObjectID, Verdicts>
+        var verdicts: RecentlyUsed<ObjectID, FileVerdicts>
         var missed = 0
         var replaced: Set<ObjectID> = []
     }
@@ -55,8 +55,8 @@ package final class ContentCache: ObjectSource {
 
     let limits: Limits
     /// Finds other files that should have the bytes of an object, the likeliest first.
-    let copies: @Sendable (ObjectID) -> [ObjectCopy]
-    let replaced: @Sendable (_ failure: StoreError, _ copy: String) -> Void
+    private let copies: @Sendable (ObjectID) -> [ObjectCopy]
+    private let replaced: @Sendable (_ failure: StoreError, _ copy: String) -> Void
     let state: Mutex<State>
     private let verifying = VerifyingQueue()
 
@@ -145,7 +145,7 @@ package final class ContentCache: ObjectSource {
         return bytes
     }
 
-    func enter(_ object: ObjectID, _ bytes: [UInt8]) {
+    private func enter(_ object: ObjectID, _ bytes: [UInt8]) {
         state.withLock { state in
             _ = state.small.insert(object, bytes, cost: bytes.count + Self.overhead)
         }
@@ -169,18 +169,18 @@ package final class ContentCache: ObjectSource {
 
     /// Keeps a file open, in place of the one opened before.
     /// - Returns: what is known of it in its present state.
-    func keep(_ open: OpenObject, _ stamp: FileStamp) -> Verdict? {
+    private func keep(_ open: OpenObject, _ stamp: FileStamp) -> FileVerdict? {
         state.withLock { state in
             let object = open.address
             var verdict = state.verdicts.value(of: object)?[stamp]
             if verdict == nil, state.opened.value(of: object)?.sound == stamp {
-                verdict = Verdict(stamp: stamp, failure: nil)
+                verdict = FileVerdict(stamp: stamp, failure: nil)
             }
             let isSound = verdict != nil && verdict?.failure == nil
             let opened = Opened(object: open, sound: isSound ? stamp : nil)
             for gone in state.opened.insert(object, opened, cost: 1) {
                 guard let sound = gone.sound, gone.object.address != object else { continue }
-                state.note(Verdict(stamp: sound, failure: nil), on: gone.object.address)
+                state.note(FileVerdict(stamp: sound, failure: nil), on: gone.object.address)
             }
             if isSound { state.forget(stamp, of: object) }
             return verdict
@@ -188,7 +188,7 @@ package final class ContentCache: ObjectSource {
     }
 
     private func content(
-        _ open: OpenObject, _ verdict: Verdict, _ size: Int64
+        _ open: OpenObject, _ verdict: FileVerdict, _ size: Int64
     ) throws(StoreError) -> ObjectContent {
         guard let failure = verdict.failure else {
             guard verdict.stamp.byteCount == size else { throw otherSize(open.address, size) }
@@ -199,7 +199,7 @@ package final class ContentCache: ObjectSource {
         throw failure
     }
 
-    func unverified(_ object: OpenObject) -> ObjectContent {
+    private func unverified(_ object: OpenObject) -> ObjectContent {
         .unverified { then in
             self.verifying.add(
                 object,
@@ -212,8 +212,8 @@ package final class ContentCache: ObjectSource {
     }
 
     /// Reads a file and records the verdict, unless a write meanwhile gives it another status.
-    func inspect(_ open: OpenObject, _ stamp: FileStamp) -> Verdict {
-        var verdict = Verdict(stamp: stamp, failure: nil)
+    private func inspect(_ open: OpenObject, _ stamp: FileStamp) -> FileVerdict {
+        var verdict = FileVerdict(stamp: stamp, failure: nil)
         do throws(StoreError) {
             try open.verify()
         } catch {
@@ -247,7 +247,7 @@ package final class ContentCache: ObjectSource {
                 guard state.opened.peek(address)?.object === each.object else { return }
                 state.opened.remove(address)
                 guard let sound = each.sound else { return }
-                state.note(Verdict(stamp: sound, failure: nil), on: address)
+                state.note(FileVerdict(stamp: sound, failure: nil), on: address)
             }
         }
     }
@@ -260,4 +260,94 @@ package final class ContentCache: ObjectSource {
             "object \(object) does not have the \(size) bytes its version promises; "
                 + "run castree fsck --repair", object: object)
     }
+
+    // MARK: Checks before an answer is promised
+
+    /// How often a large file that keeps changing is verified.
+    private static let attemptMax = 8
+
+    /// Makes sure that an object can be sent; may read all of it, so no loop calls this.
+    /// - Throws: why it cannot, as sending it would.
+    package func verify(_ object: ObjectID, size: Int64) throws(StoreError) {
+        for _ in 0..<Self.attemptMax {
+            guard case .unverified(let verify) = try content(of: object, size: size) else { return }
+            let isDone = Monitor(false)
+            verify { isDone.change { $0 = true } }
+            isDone.wait(until: { $0 }) { _ in }
+        }
+    }
+
+    /// Whether a sendable object up to a limit contains a text; no loop calls this either.
+    func mentions(_ text: some StringProtocol, _ object: ObjectID, size: Int64) -> Bool {
+        guard size <= Self.searchedByteCountMax else { return false }
+        do throws(StoreError) {
+            let bytes: [UInt8]
+            switch try content(of: object, size: size) {
+            case .memory(let held): bytes = Array(held)
+            case .file(let file as OpenObject): bytes = try file.verifiedBytes()
+            case .file, .unverified: return false
+            }
+            return bytes.contains(Array(text.utf8))
+        } catch {
+            // Sending it reports why it cannot be sent.
+            return false
+        }
+    }
+
+    private static let searchedByteCountMax: Int64 = 1 << 20
+
+    // MARK: Replacements for objects that are missing or do not match their address
+
+    private static let toldMax = 1000
+
+    /// The content of another file with an object's bytes, verified as the object would be.
+    /// - Throws: `failure` if there is none.
+    private func copy(
+        of object: ObjectID, _ size: Int64, mayEnter: Bool, insteadOf failure: StoreError
+    ) throws(StoreError) -> ObjectContent {
+        for copy in copies(object).prefix(ObjectCopy.triedMax) {
+            // Skip a copy that cannot be read: the error to report is the object's.
+            guard let reader = try? copy.open() else { continue }
+            let open = OpenObject(reader, OpenObject.Copied(name: copy.name, failure: failure))
+            guard let stamp = try? open.currentStamp(), stamp.byteCount == size else { continue }
+            if mayEnter {
+                // Small: read whole and kept in memory, as the object would be.
+                guard let bytes = try? open.verifiedBytes() else { continue }
+                enter(object, bytes)
+                tellIfCopy(open)
+                return .memory(bytes)
+            }
+            let known = state.withLock { $0.verdicts.value(of: object)?[stamp] }
+            guard known?.failure == nil else { continue }
+            let verdict = keep(open, stamp)
+            if verdict == nil, size > Int64(limits.verifiedAtOnce) { return unverified(open) }
+            guard (verdict ?? inspect(open, stamp)).failure == nil else {
+                _ = state.withLock { $0.opened.remove(object) }
+                continue
+            }
+            tellIfCopy(open)
+            return .file(open)
+        }
+        // A failed disk is read again next time, not at once, or a waiting request would wait endlessly.
+        state.withLock { $0.forgetFailedReads(of: object) }
+        throw failure
+    }
+
+    /// Reports, once, an object that another file replaces; up to a limited number.
+    private func tellIfCopy(_ open: OpenObject) {
+        guard let copied = open.copied else { return }
+        let isNews = state.withLock { state in
+            state.replaced.count < Self.toldMax && state.replaced.insert(open.address).inserted
+        }
+        if isNews { replaced(copied.failure, copied.name) }
+    }
+}
+
+/// A file that should have the bytes of an object.
+struct ObjectCopy: Sendable {
+    /// How many are tried for an object that cannot be read.
+    static let triedMax = 8
+
+    let name: String
+    let open: @Sendable () throws(StoreError) -> ObjectReader?
 }

@@ -11,7 +11,7 @@ final class VerifyingQueue: Sendable {
     }
 
     /// Two, so that one film does not hold up everything else; more would only compete for the disk.
-    private let threads = StoreQueue(threads: 2, countMax: .max)
+    private let threads = WorkQueue(threads: 2, countMax: .max)
     private let jobs = Mutex<[ObjectID: Job]>([:])
 
     /// Calls `run` on another thread, unless this is already under way, and `then` afterwards.

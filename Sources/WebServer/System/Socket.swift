@@ -1,5 +1,5 @@
 import CSystem
-import Platform
+package import Platform
 
 #if canImport(Glibc)
     import Glibc
@@ -177,4 +177,9 @@ enum Socket {
 
 struct SystemFailure: Error {
     var isOutOfFiles = false
+}
+
+extension StoreError.Code {
+    /// Another program uses the port.
+    package static let portInUse = Self("portInUse")
 }

@@ -146,37 +146,6 @@ extension Invocation {
             }
         }
     }
-
-    func connectionOptions() throws -> TransportOptions {
-        var options = TransportOptions()
-        options.stallTimeout = try duration("timeout") ?? options.stallTimeout
-        options.userAgent = "castree/\(program.version)"
-        if isDeclared("cacert") { options.certificatesFile = try certificatesFile() }
-        guard isDeclared("connect-timeout") else {
-            options.connectTimeout = min(options.connectTimeout, options.stallTimeout)
-            return options
-        }
-        options.connectTimeout = try duration("connect-timeout") ?? options.connectTimeout
-        options.totalTimeout = try duration("total-timeout")
-        options.proxy = try proxy()
-        return options
-    }
-
-    /// The proxy's URL.
-    ///
-    /// Its scheme is checked here: for an unknown one libcurl reports that it cannot connect, which would be retried
-    /// for a minute.
-    private func proxy() throws -> String? {
-        let schemes = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"]
-        guard let proxy = try value("proxy") else { return nil }
-        if let end = proxy.firstRange(of: "://"),
-            !schemes.contains(proxy[..<end.lowerBound].lowercased())
-        {
-            let known = schemes.map { $0 + "://" }.joined(separator: " ")
-            throw CommandError.usage("--proxy must begin with one of " + known)
-        }
-        return proxy
-    }
 }
 
 extension ChannelPointer {

@@ -129,29 +129,6 @@ extension Invocation {
         }
     }
 
-    func retryPolicy() throws -> RetryPolicy {
-        var policy = RetryPolicy()
-        policy.failureCountMax = (try integer("retries") ?? 8) + 1
-        if isGiven("retries") { policy.unreachedCountMax = policy.failureCountMax }
-        if isDeclared("least-rate") {
-            policy.leastRate = try byteCount("least-rate") ?? policy.leastRate
-            if let timeout = try duration("timeout") {
-                policy.dripTime = min(timeout, .seconds(60))
-            }
-        }
-        return policy
-    }
-
-    /// Asks an origin; if there is no origin, no such channel or no such release, the error exits with `notFound`.
-    func askedOrigin<Answer>(_ ask: () throws(StoreError) -> Answer) throws -> Answer {
-        do throws(StoreError) {
-            return try ask()
-        } catch {
-            guard [.notFound, .noOrigin, .notOffered].contains(error.code) else { throw error }
-            throw CommandError(error, .notFound)
-        }
-    }
-
     // MARK: Results
 
     private func show(

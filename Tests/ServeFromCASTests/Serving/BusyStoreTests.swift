@@ -122,7 +122,7 @@ struct BusyStoreTests {
     }
 
     @Test func `has its work done in order, by one thread at a time`() throws {
-        let queue = StoreQueue()
+        let queue = WorkQueue()
         let done = Sink<Int>()
         for number in 0..<1000 { expect(queue.add { done.add(number) }) }
         while done.all.count < 1000 { sched_yield() }

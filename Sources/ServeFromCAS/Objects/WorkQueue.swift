@@ -4,7 +4,7 @@ import Synchronization
 /// Work that a loop must not do, because it may wait for the disk or for a process that holds a lock.
 ///
 /// Begun in order, on other threads, which end when nothing is left. Thread-safe.
-package final class StoreQueue: Sendable {
+package final class WorkQueue: Sendable {
     private struct State: Sendable {
         var work: [@Sendable () -> Void] = []
         var threadCount = 0

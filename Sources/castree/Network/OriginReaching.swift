@@ -1,0 +1,172 @@
+import CASStore
+import Console
+import CurlTransport
+import HotPush
+import S3
+import Storage
+import StoreCommands
+
+// How the origin that a command names is reached: by the options of the command line, for a bucket also by AWS's usual
+// variables and files.
+
+extension Invocation {
+    // MARK: Its name
+
+    /// Reads the name of an origin; a bad `s3://…` is a wrong command line.
+    /// - Throws: `usage`; for other origins `.badOrigin`, `.badChannelName`.
+    func origin(_ text: String) throws -> OriginReference {
+        guard BucketLocation.isOne(text) else { return try OriginReference(parsing: text) }
+        let reference = try parsed { () throws(StoreError) in try OriginReference(parsing: text) }
+        if case .bucket(let bucket) = reference.location,
+            OriginLayout.isInsideOrigin(bucket.prefix)
+        {
+            throw CommandError.usage(
+                "\(bucket) is inside another origin, whose prunes would delete its files; choose another "
+                    + "prefix")
+        }
+        return reference
+    }
+
+    /// Reads the name of a whole origin in a bucket.
+    /// - Throws: `usage`, also for the pointer of a channel.
+    func bucketOrigin(_ text: String) throws -> BucketLocation {
+        let reference = try origin(text)
+        guard case .bucket(let bucket) = reference.location else {
+            throw CommandError.usage("'\(text)' is no origin in a bucket: s3://BUCKET/PREFIX")
+        }
+        guard reference.channel == nil else {
+            throw CommandError.usage(
+                "'\(text)' is the pointer of a channel: name the origin itself, \(bucket)")
+        }
+        return bucket
+    }
+
+    /// The bucket and its keys, by the command line and by AWS's usual variables and files.
+    func bucketSettings() throws -> BucketSettings {
+        var settings = BucketSettings(environment: environment)
+        settings.endpoint = try value("endpoint")
+        settings.region = try value("region")
+        settings.profile = try value("profile")
+        settings.isAnonymous = flag("anonymous")
+        return settings
+    }
+
+    var isOriginInBucket: Bool { BucketLocation.isOne(argument("ORIGIN")) }
+
+    // MARK: The way to it
+
+    func connectionOptions() throws -> TransportOptions {
+        var options = TransportOptions()
+        options.stallTimeout = try duration("timeout") ?? options.stallTimeout
+        options.userAgent = "castree/\(program.version)"
+        if isDeclared("cacert") { options.certificatesFile = try certificatesFile() }
+        guard isDeclared("connect-timeout") else {
+            options.connectTimeout = min(options.connectTimeout, options.stallTimeout)
+            return options
+        }
+        options.connectTimeout = try duration("connect-timeout") ?? options.connectTimeout
+        options.totalTimeout = try duration("total-timeout")
+        options.proxy = try proxy()
+        return options
+    }
+
+    /// The proxy's URL.
+    ///
+    /// Its scheme is checked here: for an unknown one libcurl reports that it cannot connect, which would be retried
+    /// for a minute.
+    private func proxy() throws -> String? {
+        let schemes = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"]
+        guard let proxy = try value("proxy") else { return nil }
+        if let end = proxy.firstRange(of: "://"),
+            !schemes.contains(proxy[..<end.lowerBound].lowercased())
+        {
+            let known = schemes.map { $0 + "://" }.joined(separator: " ")
+            throw CommandError.usage("--proxy must begin with one of " + known)
+        }
+        return proxy
+    }
+
+    /// The bucket at a location, which is not contacted yet.
+    /// - Throws: `usage` for a bad endpoint or region, `.credentials`; the error that keeps libcurl from working.
+    func openBucket(_ location: BucketLocation) throws -> any ObjectStorage {
+        try openBucket(location, connectionOptions())
+    }
+
+    func openBucket(
+        _ location: BucketLocation, _ transport: TransportOptions, tellsRetries: Bool = true
+    ) throws -> S3Storage {
+        let settings = try bucketSettings()
+        var options = BucketOptions()
+        if isDeclared("jobs") { options.jobCount = try integer("jobs") ?? options.jobCount }
+        options.isStopped = { Interruption.isRequested }
+        options.retries.failureCountMax = try retryPolicy().failureCountMax
+        options.stallSeconds = Int((transport.stallTimeout.milliseconds + 999) / 1_000)
+        options.note = { note($0) }
+        if tellsRetries { options.retrying = { note($0) } }
+        let carrier = try CurlBucketCarrier(certified(transport))
+        do throws(StoreError) {
+            return try S3Storage(location, settings, carrier: carrier, options)
+        } catch {
+            guard error.code == .badOrigin else { throw error }
+            throw CommandError.usage(error.message)
+        }
+    }
+
+    /// The transport to an origin, which signs requests if it is in a bucket.
+    /// - Throws: as ``openBucket(_:_:)``.
+    func transport(
+        to location: OriginLocation, _ options: TransportOptions
+    ) throws -> any Transport {
+        switch location {
+        case .directory(let path):
+            if isDeclared("netrc-file"), isGiven("netrc-file") {
+                throw CommandError.usage("--netrc-file is for web origins: http:// or https://")
+            }
+            return DirectoryTransport(path, byteRateMax: options.byteRateMax)
+        case .web(let url):
+            var options = options
+            options.credentials = try CredentialSearch(self).credentials(for: url)
+            return try CurlTransport(options)
+        case .bucket(let bucket):
+            return SignedTransport(
+                try CurlTransport(certified(options)), to: try openBucket(bucket, options))
+        }
+    }
+
+    /// Refuses options about buckets if the only origin named is none.
+    func refuseBucketAccess(to location: OriginLocation) throws(CommandError) {
+        if case .bucket = location { return }
+        try refuse(Option.bucketAccess, "is for origins in buckets: s3://BUCKET/PREFIX")
+    }
+
+    private func certified(_ options: TransportOptions) -> TransportOptions {
+        var options = options
+        options.userAgent = "castree/\(program.version)"
+        options.certificatesFile =
+            options.certificatesFile ?? BucketSettings(environment: environment).certificatesFile
+        return options
+    }
+
+    func retryPolicy() throws -> RetryPolicy {
+        var policy = RetryPolicy()
+        policy.failureCountMax = (try integer("retries") ?? 8) + 1
+        if isGiven("retries") { policy.unreachedCountMax = policy.failureCountMax }
+        if isDeclared("least-rate") {
+            policy.leastRate = try byteCount("least-rate") ?? policy.leastRate
+            if let timeout = try duration("timeout") {
+                policy.dripTime = min(timeout, .seconds(60))
+            }
+        }
+        return policy
+    }
+
+    /// Asks an origin; if there is no origin, no such channel or no such release, the error exits with `notFound`.
+    func askedOrigin<Answer>(_ ask: () throws(StoreError) -> Answer) throws -> Answer {
+        do throws(StoreError) {
+            return try ask()
+        } catch {
+            guard [.notFound, .noOrigin, .notOffered].contains(error.code) else { throw error }
+            throw CommandError(error, .notFound)
+        }
+    }
+}
