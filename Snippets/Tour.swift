@@ -19,5 +19,5 @@ try versions.retire("1.0")  // forgets the version…
 let freed = try versions.store.collect()  // …and deletes what only it used
 print("\(freed.objectCount) objects collected, \(freed.byteCount) bytes")
 
-let check = try versions.check()  // every byte, every tree, every count
+let check = try versions.check()  // every byte, every tree, the index
 print("\(check.checkedObjects) objects checked, \(check.findings.count) findings")

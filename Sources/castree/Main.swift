@@ -9,7 +9,7 @@ import UsagePage
 enum CastreeProgram {
     static let program = Program(
         "castree", version: castreeVersion,
-        summary: "keeps every version of an app's content, and equal files only once",
+        summary: "keeps every version of an app's content, storing equal files only once",
         discussion: """
             A version is a named directory of files. Versions share equal files. Each version is a \
             real directory of hard links, and one of them is current.
@@ -21,7 +21,7 @@ enum CastreeProgram {
 
             The store is --store DIR, else $CASTREE_STORE, else .castree. If there is no .castree \
             here, castree uses the nearest one above that is yours and on the same file system, \
-            and says so. Only init, add, pull and trust add create a store here instead.
+            and says so. Only init, add, adopt, pull and trust add create a store here.
             """,
         options: [.store, .wait, .json, .quiet, .bytes],
         commands: commands.map(\.reportingStoreErrors),

@@ -54,7 +54,7 @@ import ProgramTestSupport
         texts["-h,"] = nil
         return texts.reduce(into: [:]) { result, option in
             var text = option.value
-            let fallback = Self.cut(&text, from: " [else ", to: "]") { _ in true }
+            let fallback = Self.cut(&text, from: " [default: ", to: "]") { _ in true }
             let range = Self.cut(&text, from: " (", to: ")", if: Self.isRange)
             let spelling = usage.range(of: "[\(option.key) ")
             let after = spelling.flatMap { usage[$0.upperBound...].firstIndex(of: "]") }
@@ -79,11 +79,11 @@ import ProgramTestSupport
             if repeats { text.removeLast("; may be repeated".count) }
             var words = Words(text: text, repeats: repeats)
             let notes = Self.cut(&words.text, from: " (", to: ")") {
-                Self.isRange($0.components(separatedBy: "; ")[0]) || $0.hasPrefix("else ")
+                Self.isRange($0.components(separatedBy: "; ")[0]) || $0.hasPrefix("default: ")
             }
             for note in notes?.components(separatedBy: "; ") ?? [] {
-                if note.hasPrefix("else ") {
-                    words.fallback = String(note.dropFirst(5))
+                if note.hasPrefix("default: ") {
+                    words.fallback = String(note.dropFirst(9))
                 } else {
                     words.range = note
                 }

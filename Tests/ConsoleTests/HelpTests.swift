@@ -53,7 +53,7 @@ import Expectations
               -h, --help      print this help
 
             Options of every command:
-              --store DIR  the store [else $CASTREE_STORE, else .castree]
+              --store DIR  the store [default: $CASTREE_STORE, else .castree]
               --json       print one JSON document, also for errors
               --quiet      print no progress and no notes
 

@@ -50,7 +50,7 @@ package struct Option: Sendable {
     }
 
     /// `--json`: one JSON document on standard output; errors as JSON on standard error.
-    package static let json = flag("json", "print one JSON document, also for errors")
+    package static let json = flag("json", "print one JSON document, even for errors")
     package static let quiet = flag("quiet", "print no progress and no notes")
     package static let bytes = flag("bytes", "print sizes in bytes")
     static let help = flag("help", "print this help")

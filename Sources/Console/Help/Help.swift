@@ -100,7 +100,8 @@ extension Option {
             if case .integer(let range) = shape, range.upperBound < Int.max {
                 " (\(range.lowerBound) to \(range.upperBound))"
             } else { "" }
-        return range + (sources.isEmpty ? "" : " [else \(sources.joined(separator: ", else "))]")
+        return range
+            + (sources.isEmpty ? "" : " [default: \(sources.joined(separator: ", else "))]")
     }
 }
 

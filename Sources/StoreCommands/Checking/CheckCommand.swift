@@ -105,14 +105,13 @@ extension Command {
     private static func discussion(repairs: Bool) -> String {
         let looking = """
             Compares objects with their addresses, the index with the manifests, trees with both, \
-            and the lifecycle with the store, and finds what killed writers left behind. It is \
-            safe beside all other commands and uses all processors. Like every command, it \
+            and the lifecycle with the store, and finds leftovers of killed writers. It is \
+            safe alongside all other commands and uses all processors. Like every command, it \
             rebuilds the index if it cannot trust it (the store was copied, or the power failed), \
             and says so.
 
             By default it reads every object and compares its size and its XXH3 fingerprint, which \
-            finds damage done by disks. --deep computes every SHA-256 again, which also finds \
-            forgery.
+            finds disk errors. --deep also computes every SHA-256 again, which finds tampering.
 
             The store remembers when each object was last found sound. --since reads only the \
             objects without such a record since then, so an interrupted check continues where it \
@@ -136,7 +135,7 @@ extension Command {
             With the directory of an origin, or s3://BUCKET/PREFIX, it checks that origin instead \
             of the store: its log, what devices see, and whether every file of every release is \
             there. --deep also reads these files. A repair restores pointers, and lost files from \
-            the store or from the origin that --from names. It is safe beside publishers and \
+            the store or from the origin that --from names. It is safe alongside publishers and \
             pruners (docs/buckets.md).
             """
     }

@@ -14,14 +14,14 @@ extension Command {
             discussion: """
                 Deletes the objects that only retired versions used, partial downloads that no \
                 version needs, damaged objects in quarantine, and the packing data of buckets to \
-                which nothing was published for 30 days. Its cost depends on the garbage, not on \
-                the size of the store. It is safe beside all other commands and works on a full \
+                which nothing has been published for 30 days. Its cost depends on the garbage, not on \
+                the size of the store. It is safe alongside all other commands and works on a full \
                 disk.
 
                 With --keep, --keep-good, --older-than or --max-size it retires versions first. A \
                 version always stays if it is current, pending, embedded, protected or shown to a \
                 page; while no version is current, the newest stays. Versions that proved good \
-                stay unless --keep-good limits their number; alone, --keep-good also keeps \
+                stay unless --keep-good limits their number; used alone, it also keeps \
                 everything newer than the current version. With several options, a version goes \
                 only if each of them allows it. --max-size retires the oldest first, and no more \
                 than necessary; it counts the content of objects, as 'du' prints it.
@@ -38,7 +38,7 @@ extension Command {
                     "retire all versions except the newest N and those that are needed"),
                 .integer(
                     "keep-good", in: 1...1000,
-                    "of the versions that proved good, keep the newest N, including the current one; else all"
+                    "of the versions that proved good, keep only the newest N, including the current one"
                 ),
                 .text(
                     "older-than", placeholder: "TIME",

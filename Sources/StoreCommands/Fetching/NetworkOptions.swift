@@ -30,7 +30,7 @@ extension Option {
             leastRate,
             .text(
                 "netrc-file", placeholder: "FILE",
-                "take the user and password of the web origin from this file [else "
+                "take the user and password of the web origin from this file [default: "
                     + "CASTREE_ORIGIN_…, NETRC, ~/.netrc; see "
                     + "docs/serving.md]", completion: .files),
             .text("proxy", placeholder: "URL", "reach the origin through this proxy"),
@@ -58,15 +58,16 @@ extension Option {
     package static let bucketAccess: [Option] = [
         .text(
             "endpoint", placeholder: "URL",
-            "the S3 endpoint of an s3:// origin [else AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, the "
+            "the S3 endpoint of an s3:// origin [default: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, the "
                 + "profile's, AWS]"
         ),
         .text(
             "region", placeholder: "NAME",
-            "the bucket's region [else AWS_REGION, AWS_DEFAULT_REGION, the profile's, us-east-1]"),
+            "the bucket's region [default: AWS_REGION, AWS_DEFAULT_REGION, the profile's, us-east-1]"
+        ),
         .text(
             "profile", placeholder: "NAME",
-            "use the keys of this profile in ~/.aws [else AWS_PROFILE]"),
+            "use the keys of this profile in ~/.aws [default: AWS_PROFILE]"),
         .flag("anonymous", "send unsigned requests"),
     ]
 }

@@ -35,7 +35,7 @@ extension Finding {
     private static let placesMax = 5
 
     /// Where a version shows the object, as the end of a sentence about it.
-    var placePhrase: String { ", which is \(place)" }
+    var placePhrase: String { " (used by \(place))" }
 
     private var place: String { "\(version ?? ""):\(printable(path ?? ""))" }
 
@@ -52,7 +52,7 @@ extension Finding {
         let last = places.removeLast()
         var one = self
         one.message = message.replacing(
-            placePhrase, with: ", which is \(places.joined(separator: ", ")) and \(last)",
+            placePhrase, with: " (used by \(places.joined(separator: ", ")) and \(last))",
             maxReplacements: 1)
         return one
     }

@@ -17,8 +17,8 @@ extension Command {
             s3://BUCKET/PREFIX, or the URL of one channel's pointer. A device takes the newest \
             release that is meant for it. For each release the command lists the packs that lead \
             to it and what each would cost a device, including the requests for the pointer, the \
-            delivery and the pack. For a staged roll-out it says whether it includes the device \
-            that --device names, or else the one of the store here; a store chooses its device id \
+            delivery and the pack. For a staged roll-out it says whether that includes the device \
+            that --device names, or else that of the local store; a store chooses its device id \
             when it first pulls such a release. No store is needed. For a bucket it shows what the \
             log says if you may read the log, otherwise the pointers that devices see.
 
@@ -42,7 +42,7 @@ extension Command {
                 completion: .files),
             .text(
                 "device", placeholder: "ID",
-                "say whether roll-outs include this device [else the one of the store here]"),
+                "say whether roll-outs include this device [default: that of the local store]"),
         ] + Option.reaching
     ) { try $0.channels() }
 }

@@ -10,9 +10,9 @@ extension Command {
             store has is not fetched again, whatever its path. Every byte is verified. The version \
             appears once it is complete, in one step, and is pending until the next boot.
 
-            If the origin has packs, one brings everything: compressed, and as the difference from \
-            a version in the store. If anything is wrong with a pack, its content is fetched \
-            object by object. --dry-run shows the possible ways and what each costs.
+            If the origin has packs, one pack delivers everything, compressed and as the difference \
+            from a version in the store. If anything is wrong with a pack, its content is fetched \
+            object by object. --dry-run shows the alternatives and their costs.
 
                 castree pull https://example.org/app
                 castree pull https://example.org/app --channel beta --activate
@@ -87,7 +87,7 @@ extension Option {
             fallback: "0s"),
         .integer(
             "max-entries", in: 1...4_000_000,
-            "refuse a version with more entries than this, before they fill the memory",
+            "refuse a version with more entries than this, before they exhaust the memory",
             fallback: 250_000),
         .flag(
             "json-lines",
@@ -99,7 +99,7 @@ extension Option {
     static let device: [Option] = [
         .text(
             "device", placeholder: "ID",
-            "the device's identity, by which roll-outs choose; never in reports [else a random one "
+            "the device's identity, which decides its roll-outs; never in reports [default: a random one "
                 + "kept in the store]"
         ),
         .text(
@@ -111,7 +111,8 @@ extension Option {
                 "version=", "compatibility=", "runtimeVersion=", "nativeInterface=",
                 "fingerprint=", "group=")),
         .text(
-            "group", placeholder: "NAME", "a group of the device; the same as --app group=NAME",
+            "group", placeholder: "NAME",
+            "a group that the device is in; the same as --app group=NAME",
             repeats: true),
         .text("platform", placeholder: "NAME", "the app's platform, such as ios"),
         .flag(

@@ -9,7 +9,7 @@ extension Command {
     static let boot = Command(
         "boot", summary: "counts a start of the app and says which version to start",
         discussion: """
-            Run it when the app starts, before it shows anything of a version. It records the \
+            Run it when the app starts, before it shows any content. It records the \
             start durably and switches to the pending version, if there is one. If the last \
             started version was never confirmed, boot rolls back; the next boot tries that version \
             again unless a newer one is pending. After --strikes failed starts a version is banned \

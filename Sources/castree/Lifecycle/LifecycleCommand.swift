@@ -10,7 +10,7 @@ extension Command {
         discussion: """
             'boot' is a start of the app that is not confirmed yet (castree confirm). 'on trial' \
             counts unconfirmed starts. 'way back' is the version that castree rollback would show. \
-            'watched by' is the process that judges the current start; until it has, no other \
+            'watched by' is the process that judges the current start; until it does, no other \
             process starts a version.
 
                 castree lifecycle

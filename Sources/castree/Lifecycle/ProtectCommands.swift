@@ -28,7 +28,7 @@ extension Command {
     static let unprotect = Command(
         "unprotect", summary: "removes the protection of a version",
         discussion: """
-            Removes the protection, and retires nothing.
+            The version itself stays; castree retire removes it.
 
                 castree unprotect www && castree retire www
             """,

@@ -31,7 +31,7 @@ extension Command {
     }
 
     static let forgive = Command(
-        "forgive", summary: "lifts the ban of a version",
+        "forgive", summary: "lifts the ban on a version",
         discussion: """
             A version that failed is banned. Forgive it to activate it again; its failed starts no \
             longer count.

@@ -13,20 +13,21 @@ extension Option {
             repeats: true, completion: .files),
         .text(
             "client-sign-command", placeholder: "SYSTEM=COMMAND",
-            "sign them with this command, which reads the bytes on standard input and prints their "
+            "sign these offers with this command, which reads the bytes on standard input and prints their "
                 + "signature in base64; repeatable",
             repeats: true),
     ]
 
     static let toldSystems = Option.text(
         "for", placeholder: "SYSTEMS",
-        "of the enabled systems, offer it only to these, separated by commas [else to all]",
+        "offer it only to these enabled systems, separated by commas [default: all]",
         completion: .words { _ in ClientSystem.allCases.map(\.rawValue) })
 
     static let telling =
         clientSigners + [
             toldSystems,
-            .flag("strict", "publish nothing if an enabled system cannot be offered it"),
+            .flag(
+                "strict", "publish nothing if the version cannot be offered to an enabled system"),
         ]
 }
 

@@ -17,12 +17,12 @@ extension Command {
             then on publish and withdraw change what they are offered. castree origin serve \
             answers the clients.
 
-                castree origin enable /srv/www/updates codepush --base-url https://u.example.org \
-                --deployment KEY=stable
+                castree origin enable /srv/www/updates codepush --base-url https://u.example.org \\
+                    --deployment KEY=stable
                 castree origin enable /srv/www/updates expo --base-url https://u.example.org
-                castree origin enable /srv/www/updates hot-updater --base-url \
-                https://u.example.org --deployment ios/production=ios --deployment \
-                android/production=android
+                castree origin enable /srv/www/updates hot-updater \\
+                    --base-url https://u.example.org --deployment ios/production=ios \\
+                    --deployment android/production=android
 
             NAME is the name that clients send: CodePush, a deployment key; hot-updater, \
             platform/channel; Capgo, app_id or app_id/channel; Expo, the value of \
@@ -58,7 +58,7 @@ extension Command {
             ),
             .integer(
                 "history", in: ClientConfiguration.historyCounts,
-                "remember this many offers of each channel [else 200]"),
+                "remember this many offers of each channel [default: 200]"),
             .flag("disable", "stop offering releases to its clients"),
             .noWait, .withoutSync,
         ] + Option.clientSigners + Option.signing + Option.bucket

@@ -45,7 +45,7 @@ extension Option {
             fallback: 19),
         .integer(
             "packs-from", in: 0...60,
-            "make packs from this many of the channel's last contents", fallback: 4
+            "make delta packs from this many of the channel's last releases", fallback: 4
         ),
         .text(
             "pack-base", placeholder: "VERSION",
@@ -54,7 +54,7 @@ extension Option {
             repeats: true, completion: .versions()),
         .flag(
             "fetch-bases",
-            "fetch those contents from the bucket if the store does not have them; otherwise they get no pack"
+            "fetch from the bucket those older releases that the store lacks; otherwise they get no pack"
         ),
     ]
 }

@@ -22,10 +22,10 @@ extension Command {
                 castree publish 42 /srv/www/updates --rollout 5 --channel beta
                 castree publish 42 /srv/www/updates --require minimumAppVersion=3.1
 
-            First it makes packs: one of everything, and one from each of the channel's last \
-            contents, so that a device downloads only what changed inside files, in one request. \
+            First it makes packs: one of everything, and a delta from each of the channel's last \
+            releases, so that a device downloads only the changed parts of files, in one request. \
             Packs save bytes, but devices do not need them: if there is no room, the version is \
-            offered without. If seconds count, --packs-later offers the version first. castree \
+            offered without them. If seconds count, --packs-later offers the version first. castree \
             pack makes the packs of a version that was published without them. Publishing a \
             version again keeps its packs and adds missing ones.
 
@@ -34,8 +34,8 @@ extension Command {
 
             An origin in a bucket, s3://BUCKET/PREFIX, accepts any number of publishers at once, \
             on any machines. Devices read it with plain GETs. castree finds keys and endpoint as \
-            AWS's tools do. It makes the packs in the store's directory packing/, from contents \
-            that the store has; --fetch-bases fetches the others. --verify checks the size of \
+            AWS's tools do. It makes the packs in the store's directory packing/, from content \
+            that the store has; --fetch-bases fetches the rest. --verify checks the size of \
             every file that the release needs, and sends missing or truncated ones again.
 
                 castree publish 42 s3://updates/app --endpoint https://s3.example.org
@@ -46,15 +46,15 @@ extension Command {
                 castree publish --all-of /srv/www/updates s3://updates/app
                 castree publish --all-of s3://updates/app /srv/www/updates
 
-            If a place has pointers but no log, publish refuses to begin one. --take-over begins \
-            it with these pointers, for a directory that another tool copied into a bucket, or for \
+            If ORIGIN has pointers but no log, publish refuses to create one. --take-over creates \
+            it from these pointers, for a directory that another tool copied into a bucket, or for \
             an origin whose log is lost and cannot be restored (docs/buckets.md).
 
             --sign-key signs the channel's pointer, which covers everything else. Devices that \
-            trust the key (castree trust add) obey nothing that it has not signed. Once a channel \
+            trust the key (castree trust add) accept nothing that it has not signed. Once a channel \
             is signed, publishing to it without a key fails. Signing covers everything that the \
             channel offers, so the existing pointer must be signed by the same keys; the first \
-            time, look at it (castree channels), then give --adopt (docs/signing.md).
+            time, look at it (castree channels), then pass --adopt (docs/signing.md).
 
                 castree key new release.key
                 castree publish 42 /srv/www/updates --sign-key release.key --adopt
@@ -63,11 +63,11 @@ extension Command {
             enable has enabled. castree warns about everything that a system cannot express; \
             --dry-run shows it in advance, with the files, ids and digests. --for limits the \
             command to some systems; the others follow with the next command that includes them. \
-            --strict refuses a version that one of the systems cannot be offered, instead of \
+            --strict refuses a version that cannot be offered to one of the systems, instead of \
             warning.
 
-                castree publish 42 /srv/www/updates --for codepush,expo --client-key \
-                expo=private-key.pem
+                castree publish 42 /srv/www/updates --for codepush,expo \\
+                    --client-key expo=private-key.pem
 
             To widen a roll-out, publish the same version with a larger share, or without \
             --rollout for every device. A smaller share is refused if other systems are enabled. \
@@ -90,7 +90,7 @@ extension Option {
             "offer it to this percentage of devices only: 5, 0.5, 100"),
         .text(
             "salt", placeholder: "TEXT",
-            "choose those devices by this text [else the version's name]"),
+            "choose those devices by this text [default: the version's name]"),
         .text(
             "require", placeholder: "KIND=VALUE",
             "offer it only to apps that meet this requirement: compatibility=KEY, "
@@ -112,9 +112,9 @@ extension Option {
         .flag(
             "verify",
             "read the origin's files, including packs, and replace damaged ones; in a directory, "
-                + "offer no older version again"),
+                + "without offering an older version again"),
         .flag(
-            "force", "begin an origin in a directory that is not empty; not for buckets"),
+            "force", "create an origin in a directory that is not empty; not for buckets"),
         .integer(
             "max-entries", in: 1...4_000_000,
             "allow a version of this many files and directories, for devices with the same option",
@@ -122,12 +122,12 @@ extension Option {
         .flag("dry-run", "print what would be written, and write nothing"),
         .text(
             "all-of", placeholder: "FROM",
-            "copy this whole origin, a directory or s3://BUCKET/PREFIX, to a place without one; "
+            "copy this whole origin, a directory or s3://BUCKET/PREFIX, to a place that has none; "
                 + "give no VERSION",
             completion: .directories),
         .flag(
             "take-over",
-            "begin a log from the existing pointers: a directory was copied into a bucket, or the log is lost"
+            "create a log from the existing pointers, after a directory was copied into a bucket or the log was lost"
         ),
         .noWait, .withoutSync,
     ]

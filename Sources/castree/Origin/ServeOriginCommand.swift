@@ -16,8 +16,8 @@ extension Command {
             the origin, unchanged, once 'castree origin enable' has enabled their system. The \
             origin's files are served, too, so castree's own devices can also use it.
 
-                castree origin enable /srv/www/updates codepush --base-url https://u.example.org \
-                --deployment KEY=stable
+                castree origin enable /srv/www/updates codepush --base-url https://u.example.org \\
+                    --deployment KEY=stable
                 castree origin serve /srv/www/updates
                 castree origin serve /srv/www/updates --listen 127.0.0.1:8090 --access-log -
 
@@ -67,14 +67,14 @@ extension Command {
     static let originAnswer = Command(
         "origin answer", summary: "prints the answer that another system's client would get",
         discussion: """
-            Asks the origin as a client would, without a server: for tests, and to see why a \
-            device gets its answer. URL is a path with its query, or a whole URL.
+            Asks the origin as a client would, without a server, for tests or to see why a device \
+            gets a given answer. URL is a path with its query, or a whole URL.
 
-                castree origin answer /srv/www/updates GET \
-                '/v0.1/public/codepush/update_check?deployment_key=KEY&app_version=1.0.0'
+                castree origin answer /srv/www/updates GET \\
+                    '/v0.1/public/codepush/update_check?deployment_key=KEY&app_version=1.0.0'
                 castree origin answer ./origin GET /for/expo/manifest --header 'expo-platform: ios'
-                castree origin answer ./origin GET \
-                https://u.example.org/for/codepush/archives/C.zip --output release.zip
+                castree origin answer ./origin GET \\
+                    https://u.example.org/for/codepush/archives/C.zip --output release.zip
 
             With --request, a file holds the whole request as it goes over the wire: request line, \
             fields, an empty line, body. The exit status is 0 whatever the answer's status. With \
@@ -126,7 +126,7 @@ extension Option {
 
     fileprivate static let baseURL = Option.text(
         "base-url", placeholder: "URL",
-        "begin URLs in answers with this [else with the base URL of 'castree origin enable']")
+        "begin URLs in answers with this [default: the base URL of 'castree origin enable']")
 
     fileprivate static let servedTrust = Option.text(
         "trust", placeholder: "FILE",
@@ -135,7 +135,8 @@ extension Option {
 
     fileprivate static let servedTrustVersion = Option.integer(
         "trust-version", in: 1...Int(TrustFile.versions.upperBound),
-        "the keys are all those of this version of the origin's trust; ignore older signatures")
+        "the keys given are all those in this version of the origin's key list; ignore older signatures"
+    )
 }
 
 struct ServedOrigin: Sendable {

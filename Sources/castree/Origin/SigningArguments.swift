@@ -41,13 +41,13 @@ extension Option {
             fallback: "60s"),
         .text(
             "valid-for", placeholder: "TIME",
-            "let the signature expire after this long: 24h, 30d, or never [else as before]"
+            "let the signature expire after this long: 24h, 30d, or never [default: as before]"
         ),
     ]
 
     static let trustedKey = Option.text(
         "trust", placeholder: "FILE",
-        "require this public key's signature on the existing pointer [else those of the keys that sign]; repeatable",
+        "require this public key's signature on the existing pointer [default: those of the signing keys]; repeatable",
         repeats: true, completion: .files)
 }
 

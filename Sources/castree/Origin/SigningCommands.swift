@@ -12,14 +12,14 @@ extension Command {
             Renews signatures that expire: run it from cron before they do. Devices ignore expired \
             pointers, but continue to run what they have. The releases stay as they are. With \
             --adopt it also signs a channel that nobody has signed yet. It can also add signatures \
-            of more keys.
+            by further keys.
 
                 castree resign /srv/www/updates --sign-key release.key --valid-for 30d
                 castree resign /srv/www/updates --sign-key release.key --adopt
             """,
         arguments: [.originDirectory],
         options: [
-            .text("channel", placeholder: "NAME", "only this channel [else all]")
+            .text("channel", placeholder: "NAME", "only this channel [default: all]")
         ] + Option.signing + [.noWait, .withoutSync] + Option.bucket
     ) { try $0.resign() }.reportingAbsence
 }
@@ -30,7 +30,7 @@ extension Command {
         discussion: """
             Writes the list of keys that count from now on, signed by the old and the new ones, \
             and signs every channel again. Devices follow automatically, even after years, because \
-            each version leads to the next. If the command is interrupted or killed, repeat it. A \
+            each list leads to the next. If the command is interrupted or killed, repeat it. A \
             lost key cannot sign its successor, so keep a second one in another place \
             (docs/signing.md).
 
@@ -39,8 +39,8 @@ extension Command {
             will require as many signatures as there are now.
 
                 castree key new next.key
-                castree trust rotate /srv/www/updates --add next.key.pub --remove release.key.pub \
-                --sign-key release.key --sign-key next.key
+                castree trust rotate /srv/www/updates --add next.key.pub --remove release.key.pub \\
+                    --sign-key release.key --sign-key next.key
                 castree trust rotate /srv/www/updates --add spare.pub --sign-key release.key
             """,
         arguments: [.originDirectory],
@@ -55,7 +55,7 @@ extension Command {
                 repeats: true, completion: .files),
             .integer(
                 "threshold", in: 1...PointerSignature.countMax,
-                "make devices require the signatures of this many keys [else as many as before; the "
+                "make devices require the signatures of this many keys [default: as many as before; the "
                     + "first time, as many as sign now]"
             ),
         ] + Option.signers + [

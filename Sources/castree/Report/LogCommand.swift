@@ -11,7 +11,7 @@ extension Command {
         discussion: """
             Prints a line for each event: versions added, origins asked, downloads, switches, \
             starts, confirmations, rollbacks, bans, retirements, collections and findings. The log \
-            keeps about the last two thousand events. It has no paths of content and no secrets. \
+            keeps about the last two thousand events. It contains no content paths and no secrets. \
             Times are local (TZ); in JSON they are UTC.
 
                 castree log --last 20
@@ -21,7 +21,7 @@ extension Command {
         options: [
             .text(
                 "since", placeholder: "WHEN",
-                "only events since then: a time ago such as 12h or 3w, a date in UTC, or a time as "
+                "only events since then: an age such as 12h or 3w, a date in UTC, or a time as "
                     + "the log prints it"
             ),
             .integer("last", in: 1...Int.max, "only the newest N events"),

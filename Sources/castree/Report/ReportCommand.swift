@@ -10,7 +10,7 @@ extension Command {
         "report", summary: "writes one file to attach to a bug report",
         discussion: """
             It describes the program, the system, the store's figures, the versions, the lifecycle \
-            and the event log. It has no content, no paths of content and no secrets. A part that \
+            and the event log. It contains no content, no content paths and no secrets. A part that \
             cannot be determined shows its error instead. The document replaces FILE; without FILE \
             it is printed.
 

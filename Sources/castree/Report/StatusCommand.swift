@@ -11,16 +11,15 @@ extension Command {
         "status", summary: "shows what is running, what is pending and what is wrong",
         discussion: """
             Prints at most ten lines, and reads little more than names and the index, so a timer \
-            may run it every minute. (castree fsck reads the content.) A line 'wrong' needs \
-            somebody's attention: the current version is incomplete, the last check left problems, \
-            the newest version is banned, the current one fails to start and there is none to go \
-            back to, a process is stopped, the disk is full, or a file of the store cannot be \
-            read. So does an origin that has not answered for a week, that offers something older \
-            than before, or whose signature has expired. So do updates that have failed for an \
-            hour, three times at least, or once for a reason that no retry cures: the disk is too \
-            small, or untrusted keys have signed. So do a service worker that has kept a page in \
-            place of the current version's for a day, and an incomplete version that nobody has \
-            continued to fetch for a day.
+            may run it every minute. (castree fsck reads the content.) A 'wrong' line needs \
+            attention. It says that the current version is incomplete, the last check left \
+            problems, the newest version is banned, the current one fails to start and there is \
+            none to roll back to, a process is stopped, the disk is full, or a file of the store \
+            cannot be read; that an origin has not answered for a week, offers something older \
+            than before, or has an expired signature; that updates have failed for an hour, at \
+            least three times, or once for a reason that no retry cures (the disk is too small, or \
+            untrusted keys have signed); that a service worker has shown a stale page for a day; or \
+            that nobody has continued the download of an incomplete version for a day.
 
                 castree status
                 castree status --json | jq -r '.problems[].message'
@@ -55,7 +54,7 @@ extension Invocation {
 extension ExitStatuses {
     fileprivate static let status = ExitStatuses(help: [
         (.done, "everything is in order"),
-        (.failed, "something needs attention; the lines 'wrong' say what"),
+        (.failed, "something needs attention; the 'wrong' lines say what"),
         (.usage, "the command line was wrong"),
         (.notFound, "there is no store"),
         (.busy, "another process held the store for longer than --wait"),

@@ -26,7 +26,7 @@ extension Command {
 
             With --updates the server keeps its app up to date. It fetches what the origin offers \
             (as castree pull does), switches pages to it when --switch says, and waits for a page \
-            to call castree.confirm(). If none does within --confirm-within (then 30s), the server \
+            to call castree.confirm(). If none does within --confirm-within (default: 30s), the server \
             rolls back. A mandatory release is shown at once. Standard error has a line for each \
             switch, start, confirmation and rollback.
 
@@ -43,13 +43,13 @@ extension Command {
                 "use this port and no other; not with --app-id or --next-port"),
             .text(
                 "app-id", placeholder: "ID",
-                "compute the port from this identifier of the app", fallback: ""),
+                "compute the port from this app identifier", fallback: ""),
             .flag(
                 "next-port",
                 "if another program uses the port, take the next free one of the twenty after it"),
             .text(
                 "index", placeholder: "FILE",
-                "serve the file of this name for its directory",
+                "serve the file with this name for its directory",
                 fallback: "index.html"),
             .choice(
                 "fallback", of: ["navigations", "none", "meteor"],
@@ -59,7 +59,7 @@ extension Command {
             .flag("clean-urls", "/about also finds about.html"),
             .flag(
                 "meteor",
-                "behave as cordova-plugin-meteor-webapp: labels as ETags, its caching, no index of directories "
+                "behave like cordova-plugin-meteor-webapp: labels as ETags, its caching, no index files "
                     + "below /, and its fallback (meteor) unless --fallback is given"),
             .text(
                 "shell", placeholder: "VERSION",
@@ -68,7 +68,7 @@ extension Command {
                 completion: .versions()),
             .text(
                 "immutable", placeholder: "PREFIX",
-                "let clients keep files below PREFIX, which begins with a /, for a year, except pages",
+                "let clients cache files other than pages below PREFIX (as /assets/) for a year",
                 repeats: true),
             .text(
                 "header", placeholder: "'NAME: VALUE'",
@@ -78,11 +78,11 @@ extension Command {
                 repeats: true),
             .text(
                 "type", placeholder: ".ENDING=TYPE",
-                "send files with this ending as this media type: .usdz=model/vnd.usdz+zip",
+                "send files with this extension as this media type: .usdz=model/vnd.usdz+zip",
                 repeats: true),
             .text(
                 "proxy", placeholder: "PREFIX=URL",
-                "forward URLs below PREFIX, or that match it if it has stars, to another server, "
+                "forward URLs below PREFIX (or matching it, if it has stars) to another server, "
                     + "over http or https",
                 repeats: true),
             .text(
@@ -91,12 +91,12 @@ extension Command {
                 completion: .files),
             .flag(
                 "keep-secure-cookies",
-                "keep Secure in other servers' cookies at http://localhost, where Safari then "
-                    + "stores none of them"
+                "keep the Secure attribute of other servers' cookies at http://localhost, although "
+                    + "Safari then rejects them"
             ),
             .choice(
                 "service-workers", of: ["allow", "refuse"],
-                "refuse: answer service workers' scripts with 404, and let the bridge remove installed workers",
+                "refuse: answer requests for workers' scripts with 404, and let the bridge remove installed workers",
                 fallback: "allow"),
             .text(
                 "certificate", placeholder: "FILE",
@@ -109,7 +109,7 @@ extension Command {
                 completion: .files),
             .flag(
                 "token",
-                "answer only requests that carry this store's token, which browsers also send to servers at other ports "
+                "answer only requests that carry this store's token, which browsers also send to servers on other ports "
                     + "of the host name"),
             .flag(
                 "new-token",
@@ -121,7 +121,7 @@ extension Command {
                 repeats: true),
             .text(
                 "confirm-within", placeholder: "TIME",
-                "roll back a new version unless a page of it confirms within this time: 20s, 500ms, "
+                "roll back a new version unless one of its pages confirms within this time: 20s, 500ms, "
                     + "1m, up to a day"
             ),
             .strikes,

@@ -12,7 +12,7 @@ extension Command {
     static let trusting: [Command] = [.trustAdd, .trustList, .trustLower, .trustRemove]
 
     static let trustAdd = Command(
-        "trust add", summary: "accepts only signed releases from an origin",
+        "trust add", summary: "makes the store accept only signed releases from an origin",
         discussion: """
             From now on the store accepts from the origin only what the key has signed, so others \
             who can write there cannot publish to this device or withdraw anything. Name the key \
@@ -47,7 +47,7 @@ extension Command {
             .integer("threshold", in: 1...8, "require the signatures of this many different keys"),
             .integer(
                 "trust-version", in: 1...Int(TrustFile.versions.upperBound),
-                "the keys are all those of this version of the origin's trust; ignore older signatures"
+                "the keys given are all those in this version of the origin's key list; ignore older signatures"
             ),
         ]
     ) { try $0.addTrust() }
@@ -56,7 +56,7 @@ extension Command {
         "trust list", summary: "lists the origins that must sign their releases",
         discussion: """
             For each origin it prints the place, the id, the keys, how many must have signed, and \
-            the newest verified sequence of each channel. The store accepts anything from all \
+            the newest verified sequence number of each channel. The store accepts anything from all \
             other origins.
 
                 castree trust list --json
@@ -66,7 +66,7 @@ extension Command {
     static let trustLower = Command(
         "trust lower", summary: "forgets the newest verified release of an origin",
         discussion: """
-            A stolen key, or a publisher whose clock was ahead, may have signed a sequence or time \
+            A stolen key, or a publisher whose clock was ahead, may have signed a sequence number or time \
             so high that everything after it looks old or expired. This command forgets both, for \
             CHANNEL or for all channels. The next pointer that the trusted keys have signed then \
             counts, whatever was verified before. 'castree trust list' shows what is remembered. \

@@ -46,7 +46,7 @@ extension Option {
             .text(
                 "switch", placeholder: "WHEN",
                 "when pages get a new version: now, next-navigation, next-start (of this server), "
-                    + "background:TIME (once no page was visible for this long)",
+                    + "background:TIME (once no page has been visible for this long)",
                 fallback: "next-navigation",
                 completion: .fixed("now", "next-navigation", "next-start", "background:")),
             .integer(

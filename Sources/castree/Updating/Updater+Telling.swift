@@ -12,7 +12,7 @@ enum UpdateNews {
             lines.append("version \(current) is current now\(was)")
         }
         if let boot = now.boot, boot.version == now.current, boot.token != before.boot?.token {
-            let rest = now.unconfirmed == nil ? "" : "; a page of it must confirm that it works"
+            let rest = now.unconfirmed == nil ? "" : "; one of its pages must confirm that it works"
             lines.append("version \(boot.version) has started\(rest)")
         }
         if let waited = before.pending, now.pending == nil, now.current == before.current {

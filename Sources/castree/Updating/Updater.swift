@@ -272,7 +272,7 @@ final class Updater: Sendable {
                 let turn =
                     wait == nil && rule.reloads
                     ? "open pages load it now" : "it waits for \(wait?.sentence ?? "the next page")"
-                tell("version \(version) is here\(mandatory); \(turn)")
+                tell("version \(version) is downloaded\(mandatory); \(turn)")
             }
             announce(
                 .ready(

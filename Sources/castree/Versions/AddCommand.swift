@@ -8,7 +8,7 @@ extension Command {
     static let add = Command(
         "add", summary: "imports a directory or an archive as a version",
         discussion: """
-            Reads the files that changed since the last time, stores new content, and builds the \
+            Reads the files that have changed since the last import, stores new content, and builds the \
             version's tree. It reads every file the first time after a reboot, and always on file \
             systems without reliable change times: read-only images, FUSE, network, tmpfs and \
             overlay mounts.

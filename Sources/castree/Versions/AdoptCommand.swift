@@ -11,7 +11,7 @@ extension Command {
         discussion: """
             Run it each time the app starts, before castree boot or castree serve. The version \
             becomes current unless the current one is newer. If an origin sends devices back to \
-            the version they were shipped with, they show this one. It is never retired until \
+            the version they were shipped with, they show this one. It is not retired until \
             another one is adopted. Repeating the command costs nothing; an update of the app is \
             recognized by the version's name.
 
@@ -34,7 +34,7 @@ extension Command {
                 "the version's name; different content needs a different name"),
             .integer(
                 "order", in: 1...Int.max,
-                "its place among the origin's releases: a sequence, or Meteor's order"),
+                "its place among the origin's releases: a sequence number, or Meteor's order"),
             .flag("compare", "compare every file, even if the name is unchanged"),
             .flag(
                 "downloads-first",

@@ -8,8 +8,8 @@ extension Command {
     static let retire = Command(
         "retire", summary: "forgets a version",
         discussion: """
-            Deletes the version's tree and its manifest, and prints how much content only it used, \
-            which castree gc then deletes. The current, pending, embedded, last known good and \
+            Deletes the version's tree and its manifest, and prints how much castree gc can then \
+            free. The current, pending, embedded, last known good and \
             protected versions cannot be retired, nor the version to roll back to during a trial; \
             the message says how to proceed.
 
