@@ -274,7 +274,7 @@ let package = Package(
             name: "OriginTests",
             dependencies: [
                 "StorageTestSupport", "BucketTestSupport", "OriginTestSupport", "S3", "Storage",
-                "Origin", "HotPush", "Zstandard", "StrictJSON",
+                "Origin", "HotPush", "CurlTransport", "Zstandard", "StrictJSON",
             ], swiftSettings: settings),
         .testTarget(
             name: "ArchivesTests",

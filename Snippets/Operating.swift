@@ -1,5 +1,6 @@
 // A whole program: what an operator's own tool does with a store and an origin.
 import CASStore
+import CurlTransport
 import HotPush
 import Origin
 import VersionTree
@@ -37,6 +38,10 @@ publishing.progress = { print("\($0.step): \($0.bytes) of \($0.bytesTotal) bytes
 let offer = ReleaseOffer(channel: .stable, isMandatory: true)
 let offered = try Publisher("origin", options: publishing).publish("2.1", of: versions, as: offer)
 print("\(offered.objects.count) objects written")
+
+// The same in a bucket, with the keys that AWS's own tools would take.
+let bucket = try OriginBucket("s3://updates/app")
+try Publisher(bucket, options: publishing).publish("2.1", of: versions, as: offer)
 
 // A release that was a mistake is withdrawn; devices go to the one before.
 let publisher = Publisher("origin")

@@ -14,10 +14,10 @@ extension Surroundings {
     static func process() -> Surroundings {
         // https://no-color.org: set and not empty means no colour, whatever its value.
         let isPlain =
-            !(System.environment("NO_COLOR") ?? "").isEmpty
-            || System.environment("TERM") == "dumb"
+            !(environmentVariable("NO_COLOR") ?? "").isEmpty
+            || environmentVariable("TERM") == "dumb"
         let errorsAreSeen = System.isTerminal(System.standardError)
-        let canRedraw = errorsAreSeen && System.environment("TERM") != "dumb"
+        let canRedraw = errorsAreSeen && environmentVariable("TERM") != "dumb"
         let statusLine = canRedraw ? StatusLine(descriptor: System.standardError) : nil
         let outputIsSeen = System.isTerminal(System.standardOutput)
         return Surroundings(
@@ -27,6 +27,6 @@ extension Surroundings {
             errors: Output(
                 descriptor: System.standardError, isTerminal: errorsAreSeen,
                 usesColour: errorsAreSeen && !isPlain, statusLine: statusLine),
-            environment: System.environment, statusLine: statusLine, now: { SystemClock.now })
+            environment: environmentVariable, statusLine: statusLine, now: { SystemClock.now })
     }
 }

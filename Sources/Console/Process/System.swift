@@ -90,10 +90,6 @@ package enum System {
         return result == 0 && size.columns > 0 ? Int(size.columns) : nil
     }
 
-    static func environment(_ name: String) -> String? {
-        getenv(name).map { String(cString: $0) }
-    }
-
     /// The arguments after the program's name; nil in place of one that is not UTF-8.
     static func arguments() -> [String?] {
         rawArguments.dropFirst().map { String(validatingCString: $0) }

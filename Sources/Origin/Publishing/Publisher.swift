@@ -3,10 +3,11 @@ public import HotPush
 package import Storage
 public import VersionTree
 
-/// Writes versions of a store to an origin in a directory, and changes what its channels offer.
+/// Writes versions of a store to an origin, and changes what its channels offer.
 ///
-/// An origin is a directory that any web server can serve (`docs/origin-format.md`). Its log decides what it offers,
-/// so publishers and pruners in all processes, and on all machines that share the directory, may work at once.
+/// An origin is a directory that any web server can serve, or the same files in a bucket (`docs/origin-format.md`,
+/// `docs/buckets.md`). Its log decides what it offers, so publishers and pruners in all processes, and on all machines
+/// that share it, may work at once.
 /// Readers need no lock: files come first, then the entry of the log, and last the channel's pointer, replaced
 /// atomically. Existing files are not written again, so repeating an interrupted call continues it.
 ///
@@ -21,9 +22,17 @@ public struct Publisher: Sendable {
         @Sendable (PublisherOptions, _ isCreating: Bool, _ isDraft: Bool) throws(StoreError) ->
         any ObjectStorage
 
-    /// Prepares a publisher without opening or creating anything.
+    /// Prepares a publisher for a directory without opening or creating anything.
     public init(_ path: String, options: PublisherOptions = PublisherOptions()) {
         self.init(path, options: options, fileSystem: POSIXFileSystem(), now: { secondsNow() })
+    }
+
+    /// Prepares a publisher for an origin in a bucket, without a request.
+    ///
+    /// A bucket keeps what it acknowledges and needs no lock, so ``PublisherOptions/isDurable`` and
+    /// ``PublisherOptions/waitLimit`` mean nothing.
+    public init(_ bucket: OriginBucket, options: PublisherOptions = PublisherOptions()) {
+        self.init(bucket.storage, options: options)
     }
 
     /// For tests, with another file system and clock.
