@@ -1,6 +1,4 @@
-import Expectations
-import Platform
-import SocketTestSupport
+import StorageTestSupport
 
 @testable import ServeFromCAS
 @testable import WebServer
@@ -23,7 +21,7 @@ struct LostContentTests {
             (.notFound, 404),
         ])
     func statuses(_ code: StoreError.Code, _ status: Int) throws {
-        let object = try ObjectID(of: [1, 2, 3])
+        let object = try require(ObjectID(bytes: [UInt8](repeating: 7, count: 32)))
         let damage = Sink<StoreError>()
         var options = HTTPServer.Options()
         options.loops = 1
