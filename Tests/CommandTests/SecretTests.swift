@@ -1,4 +1,5 @@
 import ProgramTestSupport
+import StorageTestSupport
 
 /// What must be read by nobody else is in no message, no log, no report, no file that others can read and no command line.
 @Suite struct SecretTests {
@@ -85,6 +86,21 @@ import ProgramTestSupport
         expect(opened.contains("url=\(served.url)\""))
         _ = try served.end()
         expect(!FileManager.default.fileExists(atPath: argument))
+    }
+
+    @Test func `the file with the token is taken from other users, and that is said`() throws {
+        func serve() throws -> String {
+            let served = try Served(place, ["--token"])
+            return try served.end().errors
+        }
+        expect(try serve().contains("server.json"), equals: false)
+        let file = place.directory.appending(path: ".castree/server.json").path
+        try expect(Damage.mode(file), equals: 0o600)
+        expect(chmod(file, 0o644), equals: 0)
+        let said = try serve()
+        expect(said.contains("other users could read server.json"), said)
+        try expect(Damage.mode(file), equals: 0o600)
+        expect(try serve().contains("server.json"), equals: false)
     }
 
     @Test func `--new-token refuses what has the old one`() throws {

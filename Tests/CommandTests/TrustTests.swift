@@ -138,6 +138,9 @@ import ProgramTestSupport
             place.device("pull", web.url, "--json").document(.signatures).signedBy, equals: [key])
         try expect(!trusted()[0].sequences.stable.isNull)
         try expect(place.device("trust", "list").text.contains("channel stable: verified up to"))
+        try place.device("trust", "lower", web.url, "stabel").ended(
+            3, saying: "nothing of channel stabel")
+        try expect(!trusted()[0].sequences.stable.isNull)
         // The report names keys, which are public.
         try expect(place.device("report").text.contains(key))
         // A damaged file is no reason to take what comes.

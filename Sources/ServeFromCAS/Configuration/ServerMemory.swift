@@ -16,6 +16,8 @@ struct ServerMemory: Sendable, Hashable {
     var token: String?
     /// Seals the cookies of pages (``PageSeal``): 32 hexadecimal digits.
     var pageKey: String?
+    /// Whether other users may read the file: by a recursive chmod, or in a copy.
+    private(set) var isOpenToOthers = false
 
     /// More apps than any store has; keeps the file small if a program makes up an identifier at each start.
     static let appsMax = 64
@@ -40,6 +42,7 @@ struct ServerMemory: Sendable, Hashable {
             throw error.ifUnreadable(Self.damaged)
         }
         try self.init(parsing: bytes)
+        isOpenToOthers = status.mode & 0o077 != 0
     }
 
     /// - Throws: `.badServerFile`.
@@ -97,6 +100,7 @@ struct ServerMemory: Sendable, Hashable {
         try versions.store.waitForLock(file.raw, exclusive: true)
         let before = try ServerMemory(versions)
         var memory = before
+        memory.isOpenToOthers = false
         let result = body(&memory)
         guard memory != before else { return result }
         try versions.fileSystem.replaceFile(
@@ -116,6 +120,22 @@ struct ServerMemory: Sendable, Hashable {
             trouble.tell("the port and the token are not remembered: \(error.message)")
             return nil
         }
+    }
+
+    /// Takes the file from other users, where the file system has modes.
+    /// - Parameter notice: told that they could read it.
+    func keepPrivate(
+        _ versions: VersionStore, _ trouble: TroubleNotice, _ notice: (String) -> Void
+    ) {
+        guard isOpenToOthers else { return }
+        let isPrivate = Self.remember(versions, trouble) { _ in true } ?? false
+        // If it cannot be read now, that was reported when it was written.
+        guard isPrivate, let after = try? ServerMemory(versions), !after.isOpenToOthers else {
+            return
+        }
+        notice(
+            "other users could read \(StoreLayout.server), which holds the server's token; it is private again, and "
+                + "--new-token makes another token")
     }
 
     private static func damaged(_ why: String) -> StoreError {

@@ -43,6 +43,7 @@ extension AppHandler.Parts {
         self.options = options
         memory = try ServerMemory(versions)
         memoryTrouble = TroubleNotice(options.notice)
+        memory.keepPrivate(versions, memoryTrouble, options.notice)
         bridge = Bridge(limits: options.bridge, keepsMessages: options.readsMessages) {
             [weak late, onSessionChange = options.onSessionChange] change in
             late?.handler?.noteSession(change)

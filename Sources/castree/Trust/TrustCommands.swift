@@ -278,6 +278,12 @@ extension StoreTrust {
         _ channel: String?, at places: [String]
     ) throws(StoreError) -> TrustedOrigin {
         let known = try known(at: places)
+        if let channel, known.sequences[channel] == nil {
+            throw StoreError(
+                .notFound,
+                "nothing of channel \(channel) was verified for \(printable(places[0])); castree trust list shows what was"
+            )
+        }
         var origin = known
         origin.forgetVerified(channel)
         try put(origin, insteadOf: known)
