@@ -49,8 +49,31 @@ def checks(suite):
         "A script's name that was kept for a year comes back with other bytes: the page has those, and nobody is blamed.",
         name_again)
     suite.check(
+        "pictures", "A window of a newer version leaves the pictures of the page that opened it as they are.", pictures)
+    suite.check(
         "fragments", "Over plain http a page asks for HTML, as Turbo does: it starts nothing and stays as it is.",
         fragments)
+
+
+def pictures(suite):
+    def files(width):
+        return {
+            "index.html": '<!doctype html><link rel="icon" href="data:,"><img src="/logo.svg">',
+            "logo.svg": f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="10"/>'}
+
+    store = suite.store()
+    store.add("v1", files(10), activate=True)
+    store.add("v2", files(20))
+    with store.serve() as server, suite.browser() as browser:
+        tab = browser.tab()
+        tab.go(server.url)
+        tab.wait("document.images[0].naturalWidth === 10")
+        store("activate", "v2")
+        tab.run("newer = window.open('/?window', '', 'width=200,height=200'); 0")
+        tab.wait("newer.document.images[0]?.naturalWidth === 20")
+        # The window shows its own: a picture that is shared was replaced by then.
+        width = tab.run("document.images[0].naturalWidth")
+        demand(width == 10, f"the page's picture has become {width} wide")
 
 
 def bundled(version, script):

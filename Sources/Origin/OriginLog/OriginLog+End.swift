@@ -62,8 +62,24 @@ extension OriginLog {
             }
             // What is no entry takes a number only if it follows an entry; far from one, anybody may have put it there.
             guard next == .other else { return found > 0 ? found : nil }
+            try refuseAnyName()
             found = missing
         }
+    }
+
+    /// - Throws: `.bucketAnswer` if a number drawn by lot has a file, too: then something answers in the bucket's place,
+    ///   such as a login page, and a search for the end would have none.
+    private func refuseAnyName() throws(StoreError) {
+        guard !isAnsweringFiles else { return }
+        let number = Int64.random(in: ChannelPointer.logMax / 2...ChannelPointer.logMax)
+        guard case .refused = try reading(number) else {
+            isAnsweringFiles = true
+            return
+        }
+        throw StoreError(
+            .bucketAnswer,
+            "\(storage.place) answers every name with a document that castree has not written, as a login page does; check "
+                + "the endpoint and the proxy")
     }
 
     private enum Presence { case entry, other, none }

@@ -31,6 +31,8 @@ final class OriginLog {
     let notice: (String) -> Void
     private var said: Set<String> = []
     var judged: Judged?
+    /// Whether the storage was seen to answer only the names of files that it has.
+    var isAnsweringFiles = false
     /// Entries without a pointer that a trusted key has signed for them: of many, each is judged once.
     var strangers: Set<Int64> = []
 

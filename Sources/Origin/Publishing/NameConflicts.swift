@@ -1,6 +1,7 @@
 import CASStore
 import HotPush
 import Storage
+import VersionTree
 
 // Names that conflict: a device refuses one of two versions whose names differ by case, or whose contents differ under one name.
 

@@ -1,6 +1,6 @@
 public import CASStore
-import HotPush
-import Storage
+package import HotPush
+package import Storage
 
 /// What a command has done to an origin.
 public struct OriginCommit: Sendable {

@@ -1,4 +1,4 @@
-public import HotPush
+package import HotPush
 import Storage
 import Synchronization
 

@@ -1,4 +1,4 @@
-public import CASStore
+import CASStore
 public import HotPush
 
 /// How a version is offered: in which channel, and to whom.

@@ -1,5 +1,5 @@
 public import CASStore
-public import HotPush
+package import HotPush
 import Storage
 
 package struct PlannedFacts: Sendable, Hashable {

@@ -119,8 +119,13 @@ struct Representation {
     private func identify(_ head: inout ResponseHead, hasTag: Bool) {
         if hasTag { head.add("ETag", tag) }
         // The back button takes kept pages without asking, but not for requests with another cookie, which names the
-        // version of the newest page.
-        let varies = [hasVariants ? "Accept-Encoding" : nil, isImmutable ? nil : "Cookie"]
+        // version of the newest page. A picture or font is shared by all windows of a renderer in Chromium: what another
+        // window gets for the address replaces it in every page, except in those whose marks differ.
+        let isShared = contentType.hasPrefix("image/") || contentType.hasPrefix("font/")
+        let varies = [
+            hasVariants ? "Accept-Encoding" : nil, isImmutable ? nil : "Cookie",
+            isImmutable || !isShared ? nil : PageMark.fields,
+        ]
         let names = varies.compactMap { $0 }
         if !names.isEmpty { head.add("Vary", names.joined(separator: ", ")) }
         // Also in a 304: the stored copy may be another version's, with the same bytes.

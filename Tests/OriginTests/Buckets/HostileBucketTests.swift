@@ -42,6 +42,17 @@ import OriginTestSupport
     }
 
     @Test(arguments: Verb.allCases)
+    func `in whose place a login page answers every name is given up`(_ verb: Verb) throws {
+        let audited = try AuditedWorld()
+        var bucket = LyingStorage(ModelStorage(audited.store))
+        bucket.content = { _ in Array("<html>Please log in</html>".utf8) }
+        let lying = bucket
+        let refused = code { try verb.run(lying, audited.world.versions) }
+        expect(refused, equals: .bucketAnswer)
+        expectSound(audited)
+    }
+
+    @Test(arguments: Verb.allCases)
     func `whose next entry is of 2 MiB is refused`(_ verb: Verb) throws {
         let audited = try AuditedWorld()
         let end = try require(audited.files.keys.filter { $0.hasPrefix("log/") }.max())
