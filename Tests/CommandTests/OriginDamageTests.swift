@@ -100,6 +100,34 @@ import ProgramTestSupport
         try served.end().ended(saying: "has lost for/codepush/stable.json")
     }
 
+    @Test(arguments: [false, true])
+    func `a document that is lost or cut is no answer that there is no update`(
+        _ isCut: Bool
+    ) throws {
+        try place.enable("hot-updater", "ios/production=stable")
+        let zero = "00000000-0000-0000-0000-000000000000"
+        let check = "/for/hot-updater/app-version/ios/1.0.0/production/\(zero)/\(zero)"
+        let served = try serve()
+        try expect(served.get(check, [:]).status, equals: 200)
+        _ = try served.end()
+        let folder = "site/for/hot-updater/documents"
+        let directory = place.directory.appending(path: folder)
+        let names = try FileManager.default.contentsOfDirectory(atPath: directory.path)
+        try require(!names.isEmpty)
+        for name in names {
+            try FileManager.default.removeItem(at: directory.appending(path: name))
+            if isCut { try place.write([name: "{"], to: folder) }
+        }
+        let again = try serve()
+        try expect(again.get(check, [:]).status, equals: 503)
+        try expect(statuses(again), equals: [200, 200])
+        try place.ended(1, "origin", "status", "site", saying: "lost a document of hot-updater")
+        try place.done("publish", "2", "site", "--verify", "--no-sync", "--no-packs")
+        try expect(again.get(check, [:]).status, equals: 200)
+        try place.ended(0, "origin", "status", "site")
+        _ = try again.end()
+    }
+
     @Test(arguments: ["for/codepush/config.json", "channels/stable.json"])
     func `a lost configuration or pointer is no answer that there is no update`(
         _ path: String

@@ -59,10 +59,7 @@ enum Expo: ClientFeed {
         }
         if question.takesParts {
             guard let bytes = try origin.bytes(of: document, for: .expo) else {
-                throw StoreError(
-                    .damagedOrigin,
-                    "the origin has lost a document of Expo's; publish the version again",
-                    object: document.address)
+                throw document.loss(.expo)
             }
             let boundary = "castree-\(document.address.description.prefix(32))"
             let body = parts(

@@ -59,4 +59,12 @@ package struct ClientDocument: Sendable, Hashable {
     package var epoch: Int64 = 0
 
     static let byteCountMax = OriginKey.documentByteCountMax
+
+    /// The error if an origin does not have what it offers by the document.
+    func loss(_ system: ClientSystem) -> StoreError {
+        StoreError(
+            .damagedOrigin,
+            "the origin has lost a document of \(system.rawValue); castree fsck names it, and castree publish --verify "
+                + "writes it again", object: address)
+    }
 }

@@ -66,7 +66,7 @@ enum HotUpdater: ClientFeed {
         _ channel: ClientChannel, _ inquiry: ClientInquiry
     ) throws(StoreError) -> ClientAnswer {
         let offer = live.offer
-        // If the origin has lost the content, the client keeps what it has.
+        // If the release was withdrawn meanwhile, the client keeps what it has.
         guard let version = offer.version, let id = offer.id,
             let name = try archiveName(of: offer, inquiry.configuration),
             let bundle = try bundle(of: offer, inquiry)
@@ -161,9 +161,11 @@ enum HotUpdater: ClientFeed {
         of offer: ClientOffer, _ inquiry: ClientInquiry
     ) throws(StoreError) -> HotUpdaterPackage? {
         guard let document = offer.documents.first,
-            let content = try inquiry.origin.content(of: offer),
-            let manifest = try inquiry.origin.bytes(of: document, for: system)
+            let content = try inquiry.origin.content(of: offer)
         else { return nil }
+        guard let manifest = try inquiry.origin.bytes(of: document, for: system) else {
+            throw document.loss(system)
+        }
         return HotUpdaterPackage(content: content, manifest: manifest)
     }
 

@@ -32,8 +32,13 @@ package struct ClientStatus: Sendable {
                 do throws(StoreError) {
                     let channel = try channel(name, status.system, clients)
                     status.channels.append(channel)
-                    for live in channel.live where live.offer != nil {
-                        try clients.checkContent(of: live.release)
+                    for (release, offer) in channel.live {
+                        guard let offer else { continue }
+                        try clients.checkContent(of: release)
+                        for document in offer.documents
+                        where try !clients.has(document, of: status.system) {
+                            throw document.loss(status.system)
+                        }
                     }
                 } catch {
                     guard error.isOfClients else { throw error }

@@ -97,9 +97,10 @@ package struct SignedSequences: Sendable {
     /// - Parameter before: the sequence of its base.
     /// - Throws: `.busy` if another publisher holds the lock; what reading and writing throws.
     func prepare(
-        _ pointer: ChannelPointer, upon before: Int64?, at place: String
+        _ pointer: ChannelPointer, upon before: Int64?, at place: String,
+        _ wait: PublisherWait = PublisherWait(PublisherOptions())
     ) throws(StoreError) {
-        try change(pointer) { memory, name, origin in
+        try change(pointer, wait) { memory, name, origin in
             memory.used[name] = max(memory.used[name] ?? 0, pointer.sequence)
             memory.versions[origin] = max(
                 memory.versions[origin] ?? 0, pointer.trustVersion ?? TrustFile.firstVersion)
@@ -118,9 +119,9 @@ package struct SignedSequences: Sendable {
     /// - Throws: what reading and writing throws.
     func note(
         _ pointer: ChannelPointer, at place: String, trusts: [TrustFile] = [],
-        isLowering: Bool = false
+        isLowering: Bool = false, _ wait: PublisherWait = PublisherWait(PublisherOptions())
     ) throws(StoreError) {
-        try change(pointer) { memory, name, origin in
+        try change(pointer, wait) { memory, name, origin in
             let newest = pointer.trustVersion ?? TrustFile.firstVersion
             memory.trusts[origin] = ((memory.trusts[origin] ?? []) + trusts)
                 .filter { !isLowering || $0.version <= newest }
@@ -136,7 +137,8 @@ package struct SignedSequences: Sendable {
     }
 
     private func change(
-        _ pointer: ChannelPointer, _ body: (inout Memory, String, String) -> Void
+        _ pointer: ChannelPointer, _ wait: PublisherWait,
+        _ body: (inout Memory, String, String) -> Void
     ) throws(StoreError) {
         guard let origin = pointer.origin else { return }
         let directory = try atMemory { (directory, file) throws(StoreError) in
@@ -151,15 +153,12 @@ package struct SignedSequences: Sendable {
         try give(lockFile.raw)
         let lock = FileLock(lockFile, owners)
         defer { withExtendedLifetime(lock) {} }
-        let deadline = SuspendingClock.now + patience
-        while try !lock.take() {
-            guard SuspendingClock.now < deadline else {
-                throw StoreError(
-                    .busy,
-                    "another publisher has held the lock \(key)\(Self.lockSuffix) beside \(printable(path)) for too long: "
-                        + "if it is stopped, let it continue or end it, and repeat the command")
-            }
-            pause(milliseconds: 5)
+        var wait = wait
+        // Others' small notes take milliseconds, also for those who wait for no other publisher.
+        wait.limit = min(max(wait.limit, .seconds(2)), patience)
+        try wait.take(lock, owners) { holder in
+            "another publisher\(holder) holds the lock \(key)\(Self.lockSuffix) beside \(printable(path)); if it is stopped, let "
+                + "it continue or end it"
         }
         let name = key + Self.suffix
         var memory = try read(directory.raw, name)

@@ -164,7 +164,16 @@ import OriginTestSupport
         try expect(fileSystem.status(other.raw).mode & 0o777, equals: 0o600)
         try expect(fileSystem.lock(other.raw, exclusive: true))
         let memory = try place.memory(place.alice, patience: .milliseconds(20))
-        expectRefusal(.busy, saying: directory) { try memory.note(pointer, at: "here") }
+        expectRefusal(.busy, saying: directory, "this process") {
+            try memory.note(pointer, at: "here")
+        }
+        // A person who ends the command does not wait for the other.
+        var options = PublisherOptions()
+        options.isInterrupted = { true }
+        let ended = options
+        expectRefusal(.interrupted) {
+            try place.memory(place.alice).note(pointer, at: "here", PublisherWait(ended))
+        }
         fileSystem.unlock(other.raw)
         try memory.note(pointer, at: "here")
     }
