@@ -25,9 +25,12 @@ package final class ContentCache: ObjectSource {
         package var verifiedAtOnce = 128 << 10
         package var verdicts = 16_384
 
-        /// Defaults for this process: half of the files it may have open; if those are few, more memory instead.
+        /// Defaults for this process: nearly half of the files it may have open; if those are few, more memory instead.
+        ///
+        /// Connections take the other half. What remains is the store's, the pulls' and the runtime's, which ends the
+        /// process if it gets none.
         package init() {
-            openFiles = min(16_384, max(32, FileLimit.current / 2))
+            openFiles = min(16_384, max(32, FileLimit.current / 2 - 112))
             memory = openFiles >= 4096 ? 512 << 10 : 16 << 20
         }
     }
