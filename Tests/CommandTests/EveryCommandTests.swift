@@ -65,6 +65,18 @@ import ProgramTestSupport
     }
 
     @Test(
+        "an empty value, which an unset variable of a unit gives, is refused by every option",
+        arguments: ["", " "])
+    func emptyValues(_ value: String) throws {
+        for words in try commands() where words != ["completions"] {
+            for option in try usage(words).options where option.count == 2 {
+                try place.ended(
+                    2, words: words + [option[0], value], saying: "\(option[0]) takes")
+            }
+        }
+    }
+
+    @Test(
         arguments: [
             "missing", "s3://bucket/app", "http://127.0.0.1:1/app", "file", ".", "",
         ])

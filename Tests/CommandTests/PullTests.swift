@@ -135,16 +135,6 @@ import ProgramTestSupport
         try expect(lifecycle().current == "1" && lifecycle().pending.isNull)
     }
 
-    @Test(arguments: ["", " "])
-    func `an empty device, as of an unset variable, is refused: all devices would be one`(
-        _ device: String
-    ) throws {
-        try place.publish("1")
-        for words in [["pull", "site"], ["serve", "--updates", "site"], ["channels", "site"]] {
-            try place.ended(2, words: words + ["--device", device], saying: "--device is empty")
-        }
-    }
-
     @Test func `pull keeps to roll-outs and requirements, unless it is forced`() throws {
         try place.publish("1")
         try place.publish("2", "--rollout", "0", "--require", "minimumAppVersion=2.0")

@@ -267,7 +267,7 @@ import ProgramTestSupport
         (["--confirm-within", "20"], "20s"), (["--confirm-within", "0s"], "20s"),
         (["--confirm-within", "-1s"], "20s"), (["--confirm-within", "1.5s"], "20s"),
         (["--confirm-within", "1441m"], "20s"), (["--confirm-within", "25h"], "20s"),
-        (["--confirm-within", ""], "20s"),
+        (["--confirm-within", ""], "--confirm-within takes"),
         (["--proxy", "api"], "PREFIX=URL"), (["--proxy", "api=http://x"], "slash"),
         (["--proxy", "/api=ftp://x"], "http://"),
         (["--proxy", "/_castree=http://x"], "--proxy"),

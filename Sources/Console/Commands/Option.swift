@@ -87,8 +87,11 @@ extension Option {
     /// What is wrong with a value, as the end of a sentence; nil if nothing is.
     func objection(to value: String) -> String? {
         switch shape {
-        case .flag, .text:
-            return nil
+        case .flag: return nil
+        case .text(let placeholder):
+            // What an unset variable of a unit or a script gives.
+            guard value.allSatisfy(\.isWhitespace) else { return nil }
+            return "takes \(placeholder), not an empty text; leave it out for the default"
         case .choice(let words):
             if words.contains(value) { return nil }
             return "takes \(alternatives(words)), not '\(value)'"

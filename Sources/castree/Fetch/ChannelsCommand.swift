@@ -98,7 +98,7 @@ extension Invocation {
     ) throws -> ExitStatus {
         let all = pointers + others
         // If the store's device name cannot be read, go on without it: the question is about the origin's offers.
-        let device = try device() ?? storeIfAny().flatMap { try? $0.drawnDevice }
+        let device = try value("device") ?? storeIfAny().flatMap { try? $0.drawnDevice }
         return try reportDocument { writer in
             try writer.objects(pointers) { writer, pointer in
                 try pointer.writeMembers(

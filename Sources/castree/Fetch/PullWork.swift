@@ -125,7 +125,7 @@ extension Invocation {
             }
         }
         options.platform = try value("platform")
-        options.device = try device()
+        options.device = try value("device")
         options.entryCountMax = try integer("max-entries") ?? options.entryCountMax
         options.expiryGrace = try seconds("expiry-grace") ?? 0
         options.keptGoodCount = try integer("keep-good")
@@ -151,18 +151,5 @@ extension Invocation {
         let isNow = try requiredValue("switch") == "now"
         if isNow || flag("activate") { options.destination = .current }
         if flag("keep") { options.destination = .kept }
-    }
-}
-
-extension Invocation {
-    /// The device that a roll-out is asked about; `nil` for the store's own id.
-    /// - Throws: `usage` for an empty one, as an unset variable in a unit gives: all devices would be the same.
-    func device() throws -> String? {
-        let device = try value("device")
-        if let device, !device.contains(where: { !$0.isWhitespace }) {
-            throw CommandError.usage(
-                "--device is empty; give the device's id, or leave the option out")
-        }
-        return device
     }
 }
