@@ -98,7 +98,7 @@ import StorageTestSupport
         try expect(Damage.mode(file), equals: 0o600)
         expect(chmod(file, 0o644), equals: 0)
         let said = try serve()
-        expect(said.contains("other users could read server.json"), said)
+        expect(said.contains("other users could read server.json"), "\(said)")
         try expect(Damage.mode(file), equals: 0o600)
         expect(try serve().contains("server.json"), equals: false)
     }

@@ -151,6 +151,7 @@ package struct SignedSequences: Sendable {
         let lockFile = try owners.open(
             directory.raw, key + Self.lockSuffix, .updating, mode: 0o600)
         try give(lockFile.raw)
+        try owners.closeLock(lockFile.raw)
         let lock = FileLock(lockFile, owners)
         defer { withExtendedLifetime(lock) {} }
         var wait = wait

@@ -194,7 +194,9 @@ extension DirectoryStorage {
         _ address: ObjectID, as staged: Staged, isDurable: Bool, isTagged: Bool = true,
         _ fill: (_ file: Int32, _ digest: inout Digester) throws(StoreError) -> Void
     ) throws(StoreError) -> EntityTag? {
-        let file = try fileSystem.open(staged.directory, staged.name, .creating, mode: 0o666)
+        // No more than the rights to share either: a writer with another umask changes nobody's.
+        let mode: UInt32 = rights == 0 ? 0o666 : rights | 0o600
+        let file = try fileSystem.open(staged.directory, staged.name, .creating, mode: mode)
         try fileSystem.share(file.raw, rights)
         var digest = try Digester(.sha256)
         try fill(file.raw, &digest)

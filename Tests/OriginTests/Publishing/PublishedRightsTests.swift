@@ -66,6 +66,9 @@ import OriginTestSupport
         for version in ["1", "2"] { try strict.publish(version, of: place.versions) }
         try expect(Damage.mode(place.origin + "/origin.json"), equals: 0o600)
         try expect(Damage.mode(place.origin + "/channels/stable.json"), equals: 0o600)
+        // Another publisher's umask opens nothing of it.
+        _ = try place.publisher().withdraw(VersionName("2"))
+        try expect(Damage.mode(place.origin + "/channels/stable.json"), equals: 0o600)
     }
 
     @Test(arguments: ["a link", "a file that everybody may write"])
