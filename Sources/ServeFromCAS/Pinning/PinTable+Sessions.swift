@@ -132,7 +132,9 @@ extension PinTable {
     ) -> Holder? {
         let held = connections[connection]
         guard let name = doubts[connection] ?? held?.browser, let browser = browsers[name] else {
-            return nil
+            return bareLoad(of: session, now).map {
+                begin(session, $0.load, of: $0.browser, isAnswered: true)
+            }
         }
         let asking =
             addressed(session, browser, now)
@@ -220,6 +222,24 @@ extension PinTable {
         guard !mayBeHidden, !browser.wasGiven(said) else { return nil }
         return browsers.flatMap { name, browser in pages(browser).map { (name, $0) } }
             .max { $0.1.number < $1.1.number }
+    }
+
+    /// The load of a page whose browser keeps no cookie, by the page's report alone.
+    ///
+    /// Such browsers are not told apart, but when the page says that it goes, there is one less of its version.
+    private func bareLoad(
+        of session: String, _ now: Duration
+    ) -> (browser: String, load: Load)? {
+        guard let said = words[session]?.version, let address = addresses[session] else {
+            return nil
+        }
+        let pages = browsers.filter { !$0.value.hasShownCookie }.flatMap { name, browser in
+            browser.loads.filter {
+                $0.isAnswered && $0.version == said && $0.path == address
+                    && isFree($0, session, now)
+            }.map { (name, $0) }
+        }
+        return pages.max { $0.1.number < $1.1.number }
     }
 
     /// A page that came without a navigation, because a service worker had it or forwarded the navigation as its own

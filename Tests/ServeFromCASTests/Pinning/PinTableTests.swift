@@ -191,6 +191,23 @@ final class PinTableTests {
         expect(server.get("/app.webmanifest", by: tool, from: "/"), equals: "doubt")
     }
 
+    @Test func `end with their sessions where browsers keep no cookie`() throws {
+        var server = try PinServer()
+        var page = PinBrowser(connection: 1)
+        server.go("/", in: &page)
+        server.table.hold(
+            session: "one", connection: 9, word: .version(server.a), address: Array("/".utf8),
+            now: server.now)
+        server.current = server.b
+        var reloaded = PinBrowser(connection: 2)
+        server.go("/", in: &reloaded)
+        reloaded.cookie = nil
+        // The older page is there until it says that it goes.
+        expect(server.get("/app.js", by: reloaded, from: "/"), equals: "doubt")
+        server.table.leave(session: "one", now: server.now)
+        expect(server.get("/app.js", by: reloaded, from: "/"), equals: "B")
+    }
+
     @Test func `are bounded, and forget those first that showed no cookie`() throws {
         var limits = PinTable.Limits()
         limits.browsers = 10
