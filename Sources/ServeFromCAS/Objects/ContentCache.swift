@@ -30,7 +30,7 @@ package final class ContentCache: ObjectSource {
         /// Connections take the other half. What remains is the store's, the pulls' and the runtime's, which ends the
         /// process if it gets none.
         package init() {
-            openFiles = min(16_384, max(32, FileLimit.current / 2 - 112))
+            openFiles = min(16_384, max(8, FileLimit.current / 2 - 112))
             memory = openFiles >= 4096 ? 512 << 10 : 16 << 20
         }
     }
