@@ -19,10 +19,10 @@ import OriginTestSupport
             ["AWS_ENDPOINT_URL": "http://store:9000", "AWS_REGION": "eu-south-1"][$0]
         }
         let place = try OriginBucket("s3://updates/app", access).storage.place
-        expect(place.contains("store:9000"), place)
+        expect(place.contains("store:9000"), "\(place)")
         access.endpoint = "http://other:9001"
         let other = try OriginBucket("s3://updates/app", access).storage.place
-        expect(other.contains("other:9001"), other)
+        expect(other.contains("other:9001"), "\(other)")
     }
 
     @Test(.enabled(if: RealStore.given != nil))
