@@ -54,7 +54,7 @@ import Expectations
 
             Options of every command:
               --store DIR  the store [default: $CASTREE_STORE, else .castree]
-              --json       print one JSON document, also for errors
+              --json       print one JSON document, even for errors
               --quiet      print no progress and no notes
 
             Exit status:

@@ -15,9 +15,14 @@ import Expectations
         expect(outcome.status, equals: 0)
     }
 
-    @Test func `a value may be empty, begin with a hyphen or contain an equals sign`() {
-        let line = ["add", "d", "--version", "-x=y", "--store="]
-        expect(program.outcome(of: line).output, equals: "add d version=-x=y store=\n")
+    @Test func `a value may begin with a hyphen or contain an equals sign, and not be empty`() {
+        let line = ["add", "d", "--version", "-x=y", "--store=s"]
+        expect(program.outcome(of: line).output, equals: "add d version=-x=y store=s\n")
+        for empty in ["", " "] {
+            let outcome = program.outcome(of: ["add", "d", "--version", "1", "--store", empty])
+            expect(outcome.status, equals: 2)
+            expect(outcome.errors.contains("--store takes DIR, not an empty text"))
+        }
     }
 
     @Test(arguments: ["--activate", "--json", "--store=s", "--help", "--"])

@@ -66,7 +66,7 @@ extension OriginPublisher {
         try putTrustBack(for: pointer)
         try options.sealing.prepare(
             pointer, upon: before.pointers[pointer.channel], at: storage.identity,
-            PublisherWait(options))
+            options.wait)
     }
 
     /// Restores trust files that the keys have signed by and the origin has lost.
@@ -89,7 +89,7 @@ extension OriginPublisher {
     /// Remembers what was signed, and writes the id of a newly signed origin into its marker.
     func signed(_ pointer: ChannelPointer, upon before: OriginState) {
         guard pointer.isSigned, let origin = pointer.origin else { return }
-        options.sealing.remember(pointer, at: storage.identity, PublisherWait(options)) {
+        options.sealing.remember(pointer, at: storage.identity, options.wait) {
             (version) throws(StoreError) in try storage.trust(version)
         }
         guard !before.pointers.values.contains(where: { $0.isSigned && $0.origin == origin })

@@ -98,7 +98,7 @@ package struct SignedSequences: Sendable {
     /// - Throws: `.busy` if another publisher holds the lock; what reading and writing throws.
     func prepare(
         _ pointer: ChannelPointer, upon before: Int64?, at place: String,
-        _ wait: PublisherWait = PublisherWait(PublisherOptions())
+        _ wait: PublisherWait = PublisherWait()
     ) throws(StoreError) {
         try change(pointer, wait) { memory, name, origin in
             memory.used[name] = max(memory.used[name] ?? 0, pointer.sequence)
@@ -119,7 +119,7 @@ package struct SignedSequences: Sendable {
     /// - Throws: what reading and writing throws.
     func note(
         _ pointer: ChannelPointer, at place: String, trusts: [TrustFile] = [],
-        isLowering: Bool = false, _ wait: PublisherWait = PublisherWait(PublisherOptions())
+        isLowering: Bool = false, _ wait: PublisherWait = PublisherWait()
     ) throws(StoreError) {
         try change(pointer, wait) { memory, name, origin in
             let newest = pointer.trustVersion ?? TrustFile.firstVersion

@@ -28,9 +28,6 @@ struct PageMark: Sendable, Hashable {
 
     static let all: [PageMark] = (1...6).map { PageMark(hints: $0) }
 
-    /// The fields that carry it.
-    static let fields = "Sec-CH-UA, Sec-CH-UA-Mobile, Sec-CH-UA-Platform"
-
     /// The hints a request carries, as bits; 7 if all of them.
     static func hints(of request: borrowing RequestHead) -> UInt8 {
         var hints: UInt8 = 0

@@ -116,6 +116,9 @@ struct Representation {
         return head
     }
 
+    /// The fields that carry pages' marks.
+    private static let marks = "Sec-CH-UA, Sec-CH-UA-Mobile, Sec-CH-UA-Platform"
+
     private func identify(_ head: inout ResponseHead, hasTag: Bool) {
         if hasTag { head.add("ETag", tag) }
         // The back button takes kept pages without asking, but not for requests with another cookie, which names the
@@ -124,7 +127,7 @@ struct Representation {
         let isShared = contentType.hasPrefix("image/") || contentType.hasPrefix("font/")
         let varies = [
             hasVariants ? "Accept-Encoding" : nil, isImmutable ? nil : "Cookie",
-            isImmutable || !isShared ? nil : PageMark.fields,
+            isImmutable || !isShared ? nil : Self.marks,
         ]
         let names = varies.compactMap { $0 }
         if !names.isEmpty { head.add("Vary", names.joined(separator: ", ")) }

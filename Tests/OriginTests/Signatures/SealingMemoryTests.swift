@@ -168,11 +168,9 @@ import OriginTestSupport
             try memory.note(pointer, at: "here")
         }
         // A person who ends the command does not wait for the other.
-        var options = PublisherOptions()
-        options.isInterrupted = { true }
-        let ended = options
         expectRefusal(.interrupted) {
-            try place.memory(place.alice).note(pointer, at: "here", PublisherWait(ended))
+            let wait = PublisherWait(isInterrupted: { true })
+            try place.memory(place.alice).note(pointer, at: "here", wait)
         }
         fileSystem.unlock(other.raw)
         try memory.note(pointer, at: "here")

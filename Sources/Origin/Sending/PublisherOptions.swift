@@ -50,6 +50,11 @@ public struct PublisherOptions: Sendable {
 extension PublisherOptions {
     /// Whether to look for files that the log says exist, which costs nothing on a disk.
     func looks(in storage: any ObjectStorage) -> Bool { verifiesObjects || storage.isOnDisk }
+
+    /// For a lock that another publisher holds.
+    var wait: PublisherWait {
+        PublisherWait(limit: waitLimit, isInterrupted: isInterrupted, notice: notice)
+    }
 }
 
 /// How far publishing a version is.
