@@ -1,6 +1,6 @@
 package import CASStore
 
-/// Carries requests to origins and counts them, on one thread: the only part of a ``Pull`` with state.
+/// Carries requests to origins and counts them, on one thread.
 package final class OriginAccess {
     private let network: any Transport
     private let retries: RetryPolicy

@@ -275,7 +275,9 @@ extension Pull {
                 .notFound, "there is no directory \(printable(path)); \(origin.advice)")
         }
         // The error to report is the missing release; the names would only make it clearer.
-        let known = try ifPossible { () throws(StoreError) in try access.channelNames(at: origin) }
+        let known = try unlessInterrupted { () throws(StoreError) in
+            try access.channelNames(at: origin)
+        }
         let names = (known ?? []).map(\.description).filter { $0 != channel }
         guard !names.isEmpty else { return nil }
         let few = names.prefix(Self.namedCountMax).joined(separator: ", ")

@@ -20,7 +20,7 @@ extension Pull {
             } catch {
                 guard error.code == .notFound else { throw error }
                 // If this fails, the first failure says more.
-                let asked = try ifPossible { () throws(StoreError) in
+                let asked = try unlessInterrupted { () throws(StoreError) in
                     try askPointer(of: channel, at: origin, pastCaches: true)
                 }
                 guard let next = asked ?? nil, next.pointer != judged.pointer else { throw error }
@@ -231,10 +231,6 @@ extension Pull {
         return order
     }
 
-    func device(for audience: Audience) throws(StoreError) -> String? {
-        try versions.deviceName(options.device, for: audience, isDrawing: !options.isDryRun)
-    }
-
     private func objections(to offered: OfferedRelease) throws(StoreError) -> [String] {
         if options.isForced { return [] }
         let name = offered.version.map { "version \($0.name)" } ?? "the embedded version"
@@ -314,8 +310,6 @@ extension Pull {
         if !found.packs.isEmpty { return found }
         return try resolvedByFetching(found)
     }
-
-    var limits: Manifest.Limits { .foreign(entryCountMax: options.entryCountMax) }
 
     /// Throws `.damagedOrigin` for the manifest of another version or content; `.badManifest`.
     func resolve(

@@ -138,8 +138,6 @@ extension Pull {
             + "then castree trust add KEY --origin \(place) --origin-id \(id)"
     }
 
-    var bound: SequenceBound { SequenceBound(versions, now: options.now) }
-
     /// When a pointer's validity ended; nil if it is still valid.
     func expired(_ standing: PointerStanding) -> Int64? {
         standing.expired(options.now(), grace: options.expiryGrace)

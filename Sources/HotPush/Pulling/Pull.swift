@@ -16,11 +16,8 @@ public import VersionTree
 /// visible only when it is complete.
 ///
 /// Belongs to one thread.
-public final class Pull {
-    package let versions: VersionStore
-    package let options: PullOptions
-    /// The only state of a pull besides the store.
-    let access: OriginAccess
+public final class Pull: PullStep {
+    package let basis: PullBasis
     /// The bytes of a release, staged parts included, that did not fit; nil if it fitted, or the disk filled up later.
     var lackingRoomFor: Int64?
     var notedFailure: StoreError?
@@ -34,12 +31,10 @@ public final class Pull {
         into versions: VersionStore, over transport: any Transport,
         _ options: PullOptions = PullOptions()
     ) {
-        self.versions = versions
-        self.options = options
-        access = OriginAccess(
-            over: transport, retries: options.retries, tell: options.tell,
-            isInterrupted: { versions.store.options.isInterrupted() || options.isInterrupted() })
+        basis = PullBasis(versions, over: transport, options)
     }
+
+    init(_ basis: PullBasis) { self.basis = basis }
 
     /// Asks, fetches what is missing, and puts the version where ``PullOptions/destination`` says.
     ///
@@ -139,7 +134,7 @@ public final class Pull {
         default: return nil
         }
         // If this fails, the first failure says more.
-        let reply = try ifPossible { () throws(StoreError) in
+        let reply = try unlessInterrupted { () throws(StoreError) in
             try inquire(origin, pastCaches: true)
         }
         if case .release(let now) = reply?.answer, now.isSame(as: offer) { return nil }

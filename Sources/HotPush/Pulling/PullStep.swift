@@ -1,0 +1,34 @@
+import CASStore
+package import VersionTree
+
+/// What all steps of a pull work with: a store, the options, and the access to origins.
+package struct PullBasis {
+    let versions: VersionStore
+    let options: PullOptions
+    let access: OriginAccess
+
+    init(_ versions: VersionStore, over transport: any Transport, _ options: PullOptions) {
+        self.versions = versions
+        self.options = options
+        access = OriginAccess(
+            over: transport, retries: options.retries, tell: options.tell,
+            isInterrupted: { versions.store.options.isInterrupted() || options.isInterrupted() })
+    }
+}
+
+/// A step of a pull, or all of them.
+package protocol PullStep {
+    var basis: PullBasis { get }
+}
+
+extension PullStep {
+    package var versions: VersionStore { basis.versions }
+    package var options: PullOptions { basis.options }
+    var access: OriginAccess { basis.access }
+    var bound: SequenceBound { SequenceBound(versions, now: options.now) }
+    var limits: Manifest.Limits { .foreign(entryCountMax: options.entryCountMax) }
+
+    func device(for audience: Audience) throws(StoreError) -> String? {
+        try versions.deviceName(options.device, for: audience, isDrawing: !options.isDryRun)
+    }
+}
