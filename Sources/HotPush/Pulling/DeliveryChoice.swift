@@ -82,3 +82,12 @@ package struct DeliveryChoice: Sendable, Hashable {
         ways.prefix { $0.pack != nil }.compactMap(\.pack)
     }
 }
+
+extension UpdateCost {
+    /// The cheapest way's cost before the manifest is known; does not subtract what is here.
+    init(_ choice: DeliveryChoice) {
+        self.init()
+        files = Int(clamping: choice.objectCount)
+        bytes = choice.ways.first?.byteCount ?? choice.contentByteCount
+    }
+}

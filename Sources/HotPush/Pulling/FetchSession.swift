@@ -1,5 +1,4 @@
 import CASStore
-import StrictJSON
 import VersionTree
 
 /// A registered version while its content arrives, by whichever way; belongs to one thread.
@@ -16,35 +15,31 @@ final class FetchSession {
 
     var plan: DownloadPlan { download.plan }
 
-    /// - Throws: `.outOfSpace`, `.versionExists`, what registering throws.
+    /// - Throws: `.versionExists`, what registering throws.
     init(
-        _ reckoned: DownloadPlan, of offer: FoundRelease, in pull: Pull,
+        _ reckoned: DownloadPlan, of offer: FoundRelease, _ basis: PullBasis,
         _ arrivals: @autoclosure () throws(StoreError) -> Arrivals
     ) throws(StoreError) {
         var plan = reckoned
-        let versions = pull.versions
+        let versions = basis.versions
         let version = plan.release.version.description
-        let needed = plan.byteCount.addingClamped(plan.directoryByteCount)
-        pull.lackingRoomFor = needed
-        try versions.store.checkSpace(for: needed - pull.stagedByteCount(of: plan))
-        pull.lackingRoomFor = nil
         let draft = try Draft(plan, versions, from: offer.location)
         // Two releases under one name would each take the other's content for its own.
         hold = try SharedHold(version, for: draft.received.address, versions)
         let before = try versions.store.versionRow(version)
         // Content with wrong bytes counts as missing, whatever the index says.
         isComplete = try draft.register() && plan.wrong.isEmpty
-        try pull.dropOtherParts(for: offer, as: version)
+        try Self.dropOtherParts(for: offer, as: version, basis)
         let coming = try arrivals()
         if !isComplete {
             plan.leaveOut(draft.named)
             try Self.complete(&plan, draft, coming, versions)
         }
         let release = plan.release
-        let context = try pull.context(of: offer)
+        let context = try basis.releaseContext(of: offer)
         download = Download(
             plan, from: offer.origin, format: offer.format, arrivals: coming,
-            options: pull.options, isInterrupted: pull.access.isInterrupted
+            options: basis.options, isInterrupted: basis.access.isInterrupted
         ) { (file, bytes) throws(StoreError) in
             if let app = try offer.format.inspect(file, bytes, of: release, context) {
                 draft.app = app
@@ -58,6 +53,32 @@ final class FetchSession {
         isUnchanged = before?.isComplete == true && isComplete
         wasPartial = before?.recovery == .partial
         if before != nil, !isComplete { try download.takeStaged() }
+    }
+
+    /// Deletes parts of the channel's other releases: an origin that keeps changing while files are missing would
+    /// otherwise fill the disk.
+    private static func dropOtherParts(
+        for offer: FoundRelease, as name: String, _ basis: PullBasis
+    ) throws(StoreError) {
+        let (versions, options) = (basis.versions, basis.options)
+        // Repairs and pulls of a certain release follow no channel.
+        if offer.sighting == nil, offer.published != nil { return }
+        let release = offer.release
+        do throws(StoreError) {
+            let isGone = try versions.dropReplacedParts(for: name) { terms in
+                offer.sighting.map { terms.isOf($0.channel) } ?? (terms.family == release.family)
+            }
+            guard isGone else { return }
+            if options.keptGoodCount == nil {
+                try versions.store.dropUnwantedPartials()
+            } else {
+                try versions.collect()
+            }
+        } catch {
+            // A leftover takes room, but must not stop an update.
+            if error.code == .interrupted { throw error }
+            options.journal?.record(error, during: "tidy")
+        }
     }
 
     /// Adds content that a collection deleted between the making of the plan and the registration of the version.

@@ -84,7 +84,7 @@ package final class OriginAccess {
     }
 
     func run<Job, Attempt>(
-        _ transfers: Transfers<Job, Attempt>, at location: OriginLocation
+        _ transfers: TransferRun<Job, Attempt>, at location: OriginLocation
     ) throws(StoreError) {
         defer { requestCount += transfers.figures.requests }
         try named(location) { () throws(StoreError) in

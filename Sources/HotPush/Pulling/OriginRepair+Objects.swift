@@ -185,7 +185,7 @@ extension OriginRepair {
         }
         let named = wanted.filter { objects.number(of: $0) != nil }
         guard !named.isEmpty else { return [:] }
-        let epochs = try Pull(basis).fetchPlaces(of: published, at: location, count: objects.count)
+        let epochs = try documents.fetchPlaces(of: published, at: location, count: objects.count)
         var places: [ObjectID: String] = [:]
         for address in named {
             guard let number = objects.number(of: address) else { continue }
@@ -203,9 +203,8 @@ extension OriginRepair {
         }
         guard manifestsLeft > 0 else { return nil }
         manifestsLeft -= 1
-        let pull = Pull(basis)
-        try pull.refuseTooLarge(published)
-        let bytes = try pull.manifest(published, at: location)
+        try documents.refuseTooLarge(published)
+        let bytes = try documents.manifest(published, at: location)
         return NumberedObjects(of: try Manifest(parsing: bytes, limits: limits))
     }
 
@@ -229,7 +228,7 @@ extension OriginRepair {
             guard download.missing.count >= countMin, let published = offered.version,
                 seen.insert(published.content).inserted,
                 try named(published.content, among: download) >= countMin,
-                let delivery = try Pull(basis).delivery(of: offered, at: location),
+                let delivery = try documents.delivery(of: offered, at: location),
                 let pack = delivery.packs.first(where: { $0.base == nil && $0.isReadable })
             else { continue }
             let place = OriginLayout.path(.pack, pack.address, in: offered.delivery?.epoch ?? 0)
@@ -245,7 +244,7 @@ extension OriginRepair {
             try access.run(transfer, at: location)
             if let failure = transfer.failure { throw failure }
             guard let trouble = transfer.trouble else { continue }
-            Pull(basis).noteFallback(pack, trouble, nil)
+            log.noteFallback(pack, trouble, missingCount: 0)
             try transfer.dropParts()
         }
         try versions.store.uninterrupted { () throws(StoreError) in try download.settle() }

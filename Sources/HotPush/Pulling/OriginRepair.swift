@@ -80,7 +80,7 @@ package struct OriginRepair: PullStep {
             [.notFound, .noOrigin, .tooLarge], try hasMarkerOrChannel(origin, at: location))
         if isThere == true { return }
         do throws(StoreError) {
-            _ = try Pull(basis).ask(origin)
+            _ = try OriginInquiry(basis: basis).reply(of: origin)
         } catch {
             if error.code == .interrupted { throw error }
             // Any other error means that something is there.
@@ -137,7 +137,7 @@ package struct OriginRepair: PullStep {
         var vouched: [ChannelPointer] = []
         for pointer in pointers {
             do throws(StoreError) {
-                try Pull(basis).checkStanding(of: pointer, at: location)
+                try judge.checkStanding(of: pointer, at: location)
                 vouched.append(pointer)
             } catch {
                 guard error.code == .untrusted else { throw error }
@@ -154,12 +154,12 @@ package struct OriginRepair: PullStep {
         at location: OriginLocation
     ) throws(StoreError) -> Bool {
         guard let published = offered.version else { return false }
-        let pull = Pull(basis)
-        var found = try pull.release(published, offered, of: pointer, at: location)
+        var found = try documents.release(published, offered, of: pointer, at: location)
         found.release.version = try VersionName(lost.version)
-        let offer = try pull.resolved(found)
+        let offer = try documents.resolved(found)
         guard lost.mayName(offer.release) else { return false }
-        _ = try pull.fetch(pull.reckon(offer, judges: false), of: offer)
+        let plan = try planner.reckon(offer, judges: false)
+        _ = try ReleaseFetch(basis: basis, offer: offer).run(by: plan)
         return true
     }
 }

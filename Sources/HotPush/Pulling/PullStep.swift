@@ -2,14 +2,17 @@ import CASStore
 package import VersionTree
 
 /// What all steps of a pull work with: a store, the options, and the access to origins.
-package struct PullBasis {
-    let versions: VersionStore
-    let options: PullOptions
+package struct PullBasis: PullStep {
+    package let versions: VersionStore
+    package let options: PullOptions
     let access: OriginAccess
+    let log: PullLog
+    package var basis: PullBasis { self }
 
     init(_ versions: VersionStore, over transport: any Transport, _ options: PullOptions) {
         self.versions = versions
         self.options = options
+        log = PullLog(options.journal)
         access = OriginAccess(
             over: transport, retries: options.retries, tell: options.tell,
             isInterrupted: { versions.store.options.isInterrupted() || options.isInterrupted() })
@@ -25,10 +28,22 @@ extension PullStep {
     package var versions: VersionStore { basis.versions }
     package var options: PullOptions { basis.options }
     var access: OriginAccess { basis.access }
+    var log: PullLog { basis.log }
     var bound: SequenceBound { SequenceBound(versions, now: options.now) }
     var limits: Manifest.Limits { .foreign(entryCountMax: options.entryCountMax) }
 
     func device(for audience: Audience) throws(StoreError) -> String? {
         try versions.deviceName(options.device, for: audience, isDrawing: !options.isDryRun)
     }
+
+    func releaseContext(of offer: FoundRelease) throws(StoreError) -> ReleaseContext {
+        ReleaseContext(
+            origin: offer.origin, platform: options.platform, app: try versions.appIdentity())
+    }
+
+    // MARK: The steps that others use
+
+    var judge: PointerJudge { PointerJudge(basis: basis) }
+    var documents: PublishedDocuments { PublishedDocuments(basis: basis) }
+    var planner: DownloadPlanner { DownloadPlanner(basis: basis) }
 }
