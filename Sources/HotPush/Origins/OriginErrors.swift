@@ -25,9 +25,22 @@ package func allowing<R: ~Copyable>(
     try allowing({ codes.contains($0.code) }, try value())
 }
 
+/// Returns `nil` if the body fails for any reason but an interruption.
+func unlessInterrupted<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R? {
+    do throws(StoreError) { return try body() } catch {
+        guard error.code != .interrupted else { throw error }
+        return nil
+    }
+}
+
 extension StoreError {
     package static func untrusted(_ problem: String) -> StoreError {
         StoreError(.untrusted, problem)
+    }
+
+    static var interruptedPull: StoreError {
+        StoreError(
+            .interrupted, "interrupted; what has come is kept, and the next pull goes on from it")
     }
 
     package static func badKey(_ problem: String) -> StoreError { StoreError(.badKey, problem) }

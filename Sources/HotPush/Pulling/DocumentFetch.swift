@@ -175,7 +175,7 @@ final class DocumentFetch: TransferJob {
 }
 
 /// Fetches documents concurrently; a failure of one does not affect the others.
-final class DocumentFetches: Transfers<DocumentFetch, Transfer<DocumentFetch>> {
+final class DocumentFetches: TransferRun<DocumentFetch, Transfer<DocumentFetch>> {
     private let fetches: [DocumentFetch]
 
     init(_ fetches: [DocumentFetch], _ budget: RetryBudget, isInterrupted: @escaping () -> Bool) {

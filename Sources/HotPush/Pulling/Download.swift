@@ -1,7 +1,7 @@
 import CASStore
 
 /// Fetches the contents of a plan into the store.
-final class Download: Transfers<Download.Work, Download.Attempt> {
+final class Download: TransferRun<Download.Work, Download.Attempt> {
     struct Work: TransferJob {
         let content: DownloadPlan.Content
         var turns: SourceTurns
@@ -238,7 +238,8 @@ final class Download: Transfers<Download.Work, Download.Attempt> {
         }
         request.byteCountMax = content.byteCount ?? Self.unknownByteCountMax
         if file.needsInspection {
-            request.byteCountMax = min(request.byteCountMax, Int64(Pull.inspectedByteCountMax))
+            request.byteCountMax = min(
+                request.byteCountMax, Int64(DownloadPlanner.inspectedByteCountMax))
         }
         request.confinedFields = source.fields.map { ($0.name, $0.value) }
         if work.wrongCount > 0 { request.fields.append(("cache-control", "no-cache")) }

@@ -208,6 +208,16 @@ extension ReleaseFile {
     }
 }
 
+extension UpdateCost {
+    package init(_ plan: DownloadPlan) {
+        self.init()
+        files = plan.contents.count
+        bytes = plan.byteCount
+        reusedFiles = plan.reusedObjects
+        reusedBytes = plan.reusedBytes
+    }
+}
+
 /// Which source of a content to ask next, and when: another one after a failure, unless that would lose what the source
 /// has begun.
 ///

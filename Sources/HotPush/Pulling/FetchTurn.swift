@@ -13,21 +13,26 @@ final class FetchTurn {
     /// `nil` after the timeout.
     private var file: Descriptor?
 
-    init(
-        of release: ObjectID, _ versions: VersionStore,
-        isInterrupted: @escaping @Sendable () -> Bool
-    ) throws(StoreError) {
+    init(for offer: FoundRelease, _ basis: PullBasis) throws(StoreError) {
+        let versions = basis.versions
+        // Leftovers of killed pulls are harmless, and the next pull tries again.
+        try? versions.store.removeDeadLocksOfPulls()
+        let release =
+            if let published = offer.published { published.manifest } else {
+                try ObjectID(of: offer.release.received)
+            }
         let name = StoreLayout.fetchLock(release)
         let fileSystem = versions.fileSystem
         let leases = versions.directories.leases.raw
         var options = versions.store.options
-        options.isInterrupted = isInterrupted
+        let (first, second) = (options.isInterrupted, basis.options.isInterrupted)
+        options.isInterrupted = { first() || second() }
         var hasWaited = false
         var held: Descriptor?
         while held == nil {
             let file = try versions.store.openLock(name)
             if try !fileSystem.lock(file.raw, exclusive: true) {
-                if isInterrupted() { throw .interruptedPull }
+                if options.isInterrupted() { throw .interruptedPull }
                 hasWaited = true
                 do throws(StoreError) {
                     try fileSystem.waitForLock(file.raw, exclusive: true, options)
@@ -56,20 +61,5 @@ final class FetchTurn {
         // A leftover file is harmless: the next process finds it unlocked.
         try? versions.fileSystem.removeIfPresent(versions.directories.leases.raw, name)
         versions.fileSystem.unlock(file.raw)
-    }
-}
-
-extension Pull {
-    func takeTurn(for offer: FoundRelease) throws(StoreError) -> FetchTurn {
-        // Leftovers of killed pulls are harmless, and the next pull tries again.
-        try? versions.store.removeDeadLocksOfPulls()
-        let (first, second) = (versions.store.options.isInterrupted, options.isInterrupted)
-        let release: ObjectID =
-            if let published = offer.published {
-                published.manifest
-            } else {
-                try ObjectID(of: offer.release.received)
-            }
-        return try FetchTurn(of: release, versions) { first() || second() }
     }
 }

@@ -20,7 +20,7 @@ struct KeptAnswer {
     private var root: Int32 { versions.directories.root.raw }
 
     private func read(limit: Int) throws(StoreError) -> [UInt8]? {
-        try ifPossible { () throws(StoreError) in
+        try unlessInterrupted { () throws(StoreError) in
             try versions.fileSystem.ifPresent { () throws(StoreError) in
                 try versions.fileSystem.contents(root, path, limit: limit)
             }

@@ -1,6 +1,6 @@
 package import CASStore
 
-/// Carries requests to origins and counts them, on one thread: the only part of a ``Pull`` with state.
+/// Carries requests to origins and counts them, on one thread.
 package final class OriginAccess {
     private let network: any Transport
     private let retries: RetryPolicy
@@ -84,7 +84,7 @@ package final class OriginAccess {
     }
 
     func run<Job, Attempt>(
-        _ transfers: Transfers<Job, Attempt>, at location: OriginLocation
+        _ transfers: TransferRun<Job, Attempt>, at location: OriginLocation
     ) throws(StoreError) {
         defer { requestCount += transfers.figures.requests }
         try named(location) { () throws(StoreError) in

@@ -7,7 +7,7 @@ import Zstandard
 /// The first bytes are the opening (table and manifest), after which the caller says what it wants of the rest. Parts
 /// are kept in `staging/`: the opening under the pack's address, a cut-off frame as ``PackOpening/part(ofFrame:)``. A
 /// useless pack loses nothing: ``trouble`` says why, and the rest comes another way.
-final class PackTransfer: Transfers<PackTransfer.Span, PackTransfer.Attempt> {
+final class PackTransfer: TransferRun<PackTransfer.Span, PackTransfer.Attempt> {
     /// Frames that one request asks for; empty for the opening alone.
     struct Span: TransferJob {
         var frames: Range<Int>

@@ -1,5 +1,4 @@
 public import CASStore
-import StrictJSON
 public import VersionTree
 
 /// Brings versions from an origin into a store: ask, plan, fetch, show.
@@ -16,16 +15,8 @@ public import VersionTree
 /// visible only when it is complete.
 ///
 /// Belongs to one thread.
-public final class Pull {
-    package let versions: VersionStore
-    package let options: PullOptions
-    /// The only state of a pull besides the store.
-    let access: OriginAccess
-    /// The bytes of a release, staged parts included, that did not fit; nil if it fitted, or the disk filled up later.
-    var lackingRoomFor: Int64?
-    var notedFailure: StoreError?
-    /// What came in place of a channel's pointer: the status, and the type of a page.
-    var absence: (status: Int, page: String?)?
+public final class Pull: PullStep {
+    package let basis: PullBasis
     package var requestCount: Int { access.requestCount }
     package var refusal: StoreError? { access.refusal }
 
@@ -34,11 +25,54 @@ public final class Pull {
         into versions: VersionStore, over transport: any Transport,
         _ options: PullOptions = PullOptions()
     ) {
-        self.versions = versions
-        self.options = options
-        access = OriginAccess(
-            over: transport, retries: options.retries, tell: options.tell,
-            isInterrupted: { versions.store.options.isInterrupted() || options.isInterrupted() })
+        basis = PullBasis(versions, over: transport, options)
+    }
+
+    /// Asks an origin what it offers, with a single request if the answer is already known.
+    ///
+    /// A pending version that its publisher has withdrawn is no longer pending afterwards.
+    ///
+    /// - Parameter text: the URL of an origin, of a channel's pointer, or a directory.
+    /// - Throws: `.badOrigin`, `.network`, `.notFound` if nothing there describes a release, `.badRelease`,
+    ///   `.badPointer`, `.damagedOrigin`, `.unsuitableRelease`.
+    public func ask(_ text: String) throws(StoreError) -> OriginAnswer {
+        try inquire(text).answer
+    }
+
+    /// Does what ``ask(_:)`` does, and also returns the basis of the answer.
+    /// - Parameters:
+    ///   - judges: whether to refuse a version that is here and must not be shown; otherwise the caller judges it.
+    ///   - pastCaches: whether to bypass caches for a channel.
+    package func inquire(
+        _ text: String, judges: Bool = true, pastCaches: Bool = false
+    ) throws(StoreError) -> OriginReply {
+        try OriginInquiry(basis: basis).reply(of: text, judges: judges, pastCaches: pastCaches)
+    }
+
+    /// Decides what to fetch of a release.
+    ///
+    /// - Throws: `.bannedVersion` before a byte is fetched; `.versionExists` if other content has the name.
+    public func plan(_ offer: FoundRelease) throws(StoreError) -> DownloadPlan {
+        try planner.plan(offer)
+    }
+
+    /// Fetches what a plan lists and registers the version, which is complete when this returns.
+    ///
+    /// If another pull of the store fetches the same release, waits for it first, and fetches only what is still
+    /// missing.
+    ///
+    /// - Throws: `.outOfSpace` before the first byte; `.network`, `.mismatch`, `.notFound`, `.unsuitableRelease`,
+    ///   `.interrupted`. Content that has arrived is kept for the next pull.
+    public func fetch(
+        _ plan: DownloadPlan, of offer: FoundRelease
+    ) throws(StoreError) -> PullReport {
+        try fetch(offer, by: plan)
+    }
+
+    package func fetch(
+        _ offer: FoundRelease, by plan: DownloadPlan? = nil
+    ) throws(StoreError) -> PullReport {
+        try ReleaseFetch(basis: basis, offer: offer).run(by: plan)
     }
 
     /// Asks, fetches what is missing, and puts the version where ``PullOptions/destination`` says.
@@ -74,15 +108,15 @@ public final class Pull {
                     reply = next
                 }
             }
-            return try carryOut(reply)
+            return try obey(reply)
         } catch {
             // The failure came before the first byte, or after the last one.
-            if error.message != notedFailure?.message { note(error, during: "update") }
+            if error.message != log.failure?.message { log.note(error, during: "update") }
             throw error
         }
     }
 
-    package func carryOut(_ reply: OriginReply) throws(StoreError) -> PullReport? {
+    package func obey(_ reply: OriginReply) throws(StoreError) -> PullReport? {
         switch reply.answer {
         case .known(let version):
             let report = try showKnown(version)
@@ -139,7 +173,7 @@ public final class Pull {
         default: return nil
         }
         // If this fails, the first failure says more.
-        let reply = try ifPossible { () throws(StoreError) in
+        let reply = try unlessInterrupted { () throws(StoreError) in
             try inquire(origin, pastCaches: true)
         }
         if case .release(let now) = reply?.answer, now.isSame(as: offer) { return nil }

@@ -26,7 +26,7 @@ extension Invocation {
         var options = PullOptions()
         options.retries = retries
         options.progress = { bar.report($0.bytes, of: $0.bytesTotal) }
-        return try Pull(into: versions, over: transport, options)
-            .repairSource(origin, at: location) { bar.finish() }
+        return try OriginRepair(into: versions, over: transport, options)
+            .source(origin, at: location) { bar.finish() }
     }
 }

@@ -107,11 +107,11 @@ extension Invocation {
         let aside = try PlanningStore(asideFor: self)
         var options = PullOptions()
         options.retries = try retryPolicy()
-        let pull = Pull(into: aside.versions, over: transport, options)
+        let repair = OriginRepair(into: aside.versions, over: transport, options)
         let mender = OriginMender(stores + [aside.versions]) { (lost) throws(StoreError) in
-            try pull.fetch(lost, of: origin, at: location)
+            try repair.restore(lost, of: origin, at: location)
         } reading: { (path, byteCountMax) throws(StoreError) in
-            try pull.file(path, byteCountMax: byteCountMax, at: location)
+            try repair.file(path, byteCountMax: byteCountMax, at: location)
         }
         return (mender, aside)
     }

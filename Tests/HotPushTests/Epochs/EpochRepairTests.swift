@@ -20,7 +20,7 @@ import OriginTestSupport
     }
 
     private func source(_ fixture: PullingFixture) throws -> RepairSource {
-        try fixture.pull().repairSource(fixture.origin.url, at: .web(fixture.origin.url))
+        try fixture.repair().source(fixture.origin.url, at: .web(fixture.origin.url))
     }
 
     private func lose(_ lost: [Reference], _ fixture: PullingFixture) {
@@ -38,7 +38,7 @@ import OriginTestSupport
         lose(lost, fixture)
         let source =
             try isDirectory
-            ? fixture.pull().repairSource(directory, at: .directory(directory))
+            ? fixture.repair().source(directory, at: .directory(directory))
             : self.source(fixture)
         try expect(source.objects(lost), equals: Set(lost.map(\.address)))
         for one in lost {

@@ -85,8 +85,8 @@ import OriginTestSupport
                 fixture.base.device.path + "/objects/" + StoreLayout.objectPath(one.address))
         }
         fixture.origin.forgetRequests()
-        let pull = try fixture.base.pull()
-        let source = try pull.repairSource(fixture.origin.url, at: .web(fixture.origin.url))
+        let source = try fixture.base.repair().source(
+            fixture.origin.url, at: .web(fixture.origin.url))
         try expect(source.objects(lost), equals: Set(lost.map(\.address)))
         expect(!fixture.asked.contains { $0.hasPrefix("/objects/") })
         // One alone is asked for by its address; what is not there comes out of the pack.

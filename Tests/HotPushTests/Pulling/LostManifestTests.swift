@@ -61,13 +61,13 @@ import OriginTestSupport
         } else if left == "nothing" {
             Damage.remove(fixture.device.path + "/versions/2")
         }
-        let pull = try fixture.pull()
+        let repair = try fixture.repair()
         let origin = isDirectory ? fixture.place.origin : fixture.origin.url
         var plan: RepairPlan?
-        let report = try pull.versions.repair(
+        let report = try repair.versions.repair(
             from: RepairSource(
                 objects: { (_) throws(StoreError) in [] },
-                manifests: { (lost) throws(StoreError) in try pull.fetch(lost, from: origin) }),
+                manifests: { (lost) throws(StoreError) in try repair.restore(lost, from: origin) }),
             proceeds: {
                 plan = $0
                 return true
@@ -82,10 +82,11 @@ import OriginTestSupport
 
     @Test func `is not taken from a release of that name that is another`() throws {
         let fixture = try PullingFixture(offering: "2")
-        let pull = try fixture.pull()
+        let repair = try fixture.repair()
         let other = LostManifest(version: "2", content: try address(of: "other content"))
-        try expect(pull.fetch([other], from: fixture.origin.url), equals: [])
-        try expect(pull.fetch([LostManifest(version: "3")], from: fixture.origin.url), equals: [])
+        try expect(repair.restore([other], from: fixture.origin.url), equals: [])
+        try expect(
+            repair.restore([LostManifest(version: "3")], from: fixture.origin.url), equals: [])
         try expect(fixture.device.reopened().versions().isEmpty)
     }
 
@@ -113,11 +114,11 @@ import OriginTestSupport
 
     @Test func `lets no release in that has what the version never had`() throws {
         let fixture = try PullingFixture(offering: "2")
-        let pull = try fixture.pull()
+        let repair = try fixture.repair()
         let some = try Set(PublishingPlace.second.values.map { try address(of: $0) })
         let known = LostManifest(version: "2", named: some.subtracting([try require(some.first)]))
-        try expect(pull.fetch([known], from: fixture.origin.url), equals: [])
+        try expect(repair.restore([known], from: fixture.origin.url), equals: [])
         let all = LostManifest(version: "2", named: some)
-        try expect(pull.fetch([all], from: fixture.origin.url), equals: ["2"])
+        try expect(repair.restore([all], from: fixture.origin.url), equals: ["2"])
     }
 }

@@ -22,20 +22,20 @@ import OriginTestSupport
             fixture.place.origin + "/" + OriginLayout.path(.object, wanted[2].address), to: 99)
         let options = PullingFixture.options.with { $0.retries.failureCountMax = 2 }
         let store = try fixture.device.reopened()
-        let pull = Pull(into: store, over: DirectoryTransport("/nowhere"), options)
-        let came = try pull.fetch(wanted, from: .directory(fixture.place.origin))
+        let repair = OriginRepair(into: store, over: DirectoryTransport("/nowhere"), options)
+        let came = try repair.restore(wanted, from: .directory(fixture.place.origin))
         expect(came, equals: [wanted[1].address])
         try expect(store.store.contains(wanted[0].address), equals: false)
         try fixture.serve()
-        let again = try fixture.pull(options).fetch(wanted, from: .web(fixture.origin.url))
+        let again = try fixture.repair(options).restore(wanted, from: .web(fixture.origin.url))
         expect(again, equals: [wanted[1].address])
     }
 
     @Test func `a directory that is not there is no origin`() throws {
         let fixture = try PullingFixture()
-        let pull = try fixture.pull()
+        let repair = try fixture.repair()
         #expect(throws: StoreError.self) {
-            try pull.fetch(
+            try repair.restore(
                 try lost(["text"]), from: .directory(fixture.device.directory.appending("none")))
         }
     }
@@ -52,12 +52,12 @@ import OriginTestSupport
         let wanted = try lost(["never published"])
         let manifests = [LostManifest(version: "2", content: wanted[0].address)]
         func failures() throws -> [StoreError?] {
-            let pull = try fixture.pull()
+            let repair = try fixture.repair()
             // A directory is refused before anything is wanted of it.
             guard !isDirectory else {
-                return [refusal { try pull.repairSource(origin, at: location) }]
+                return [refusal { try repair.source(origin, at: location) }]
             }
-            let source = try pull.repairSource(origin, at: location)
+            let source = try repair.source(origin, at: location)
             return [
                 refusal { try source.objects(wanted) }, refusal { try source.manifests(manifests) },
             ]

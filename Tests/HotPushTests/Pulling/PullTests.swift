@@ -86,7 +86,7 @@ import OriginTestSupport
         }
         let pull = try fixture.pull()
         let reply = try pull.inquire(fixture.origin.url)
-        try expect(pull.carryOut(reply) == nil)
+        try expect(pull.obey(reply) == nil)
         expect(reply.reasons.count, equals: 1)
         try expect(fixture.device.reopened().lifecycle().pending, equals: "2")
         try expect(fixture.run { $0.isForced = true }.version, equals: "1")

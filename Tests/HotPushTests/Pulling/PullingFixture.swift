@@ -62,6 +62,10 @@ struct PullingFixture {
         Pull(into: try device.reopened(), over: try Self.transport(parallel: parallel), options)
     }
 
+    func repair(_ options: PullOptions = PullingFixture.options) throws -> OriginRepair {
+        OriginRepair(try pull(options).basis)
+    }
+
     /// A manager as a process of the app makes it.
     func process(
         clock: ManualClock = ManualClock(), stallTimeout: Duration = .seconds(60),

@@ -134,10 +134,10 @@ import OriginTestSupport
             try expect(fixture.run().version, equals: "2")
         } else {
             var plan: RepairPlan?
-            let pull = try fixture.pull()
+            let repair = try fixture.repair()
             let location = try OriginReference(parsing: fixture.origin.url).location
-            let source = try pull.repairSource(fixture.origin.url, at: location)
-            let report = try pull.versions.repair(from: source) {
+            let source = try repair.source(fixture.origin.url, at: location)
+            let report = try repair.versions.repair(from: source) {
                 plan = $0
                 return true
             }

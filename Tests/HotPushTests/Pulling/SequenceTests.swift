@@ -39,7 +39,7 @@ import OriginTestSupport
     private func expectOlderCopy() throws {
         let pull = try fixture.pull(options)
         let reply = try pull.inquire(fixture.origin.url)
-        try expect(pull.carryOut(reply) == nil)
+        try expect(pull.obey(reply) == nil)
         expect(reply.isOlderCopy)
     }
 
@@ -54,7 +54,7 @@ import OriginTestSupport
         let pull = try fixture.pull(options)
         let reply = try pull.inquire(fixture.origin.url)
         try expect(noted() == nil, "asking is not obeying")
-        _ = try pull.carryOut(reply)
+        _ = try pull.obey(reply)
         try expect(noted(), equals: sequence)
         // What is here is obeyed without a byte of it.
         try serve(Self.now + 6)
@@ -67,7 +67,7 @@ import OriginTestSupport
         let asked = try fixture.pull(options.with { $0.isDryRun = true })
         var reply = try asked.inquire(fixture.origin.url)
         reply.answer = .nothing([])
-        _ = try asked.carryOut(reply)
+        _ = try asked.obey(reply)
         try expect(noted() == nil)
         fixture.origin.always(.status(404), on: try fixture.path(of: "<h1>one</h1>"))
         expect(code { try fixture.run(options) } != nil)
@@ -157,7 +157,7 @@ import OriginTestSupport
         try serve(Self.now)
         let pull = try fixture.pull(options)
         let reply = try pull.inquire(fixture.origin.url)
-        try expect(pull.carryOut(reply)?.version, equals: "1")
+        try expect(pull.obey(reply)?.version, equals: "1")
         expect(!reply.isOlderCopy)
         try expect(noted(), equals: Self.now)
     }

@@ -171,7 +171,7 @@ import OriginTestSupport
         }
         let lost = try require(objects.first)
         Damage.remove("\(fixture.device.path)/\(lost)")
-        let source = try fixture.pull().repairSource(
+        let source = try OriginRepair(fixture.pull().basis).source(
             fixture.origin, at: OriginReference(parsing: fixture.origin).location)
         let report = try fixture.device.versions.repair(from: source) { _ in true }
         expect(report.findings.allSatisfy(\.isRepaired) && !report.findings.isEmpty)

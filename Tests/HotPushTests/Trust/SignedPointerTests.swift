@@ -196,8 +196,9 @@ import OriginTestSupport
             named: Set(try origin.device.versions.manifest(of: "1").entries.map(\.address)))
         let pointer = try origin.publish("1")
         origin.write(try origin.signed(pointer, by: [origin.stranger]), at: SignedOrigin.pointer)
-        try expect(origin.client().fetch([lost], from: origin.url).isEmpty)
+        try expect(OriginRepair(origin.client().basis).restore([lost], from: origin.url).isEmpty)
         origin.write(try origin.signed(pointer), at: SignedOrigin.pointer)
-        try expect(origin.client().fetch([lost], from: origin.url), equals: ["1"])
+        try expect(
+            OriginRepair(origin.client().basis).restore([lost], from: origin.url), equals: ["1"])
     }
 }

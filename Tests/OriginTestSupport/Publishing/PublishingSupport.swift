@@ -229,11 +229,11 @@ package struct PublishingPlace {
     /// Gives back what another origin lacks: from that store, and from this directory.
     package func mender(into versions: VersionStore) throws -> OriginMender {
         let location = try OriginReference(parsing: origin).location
-        let pull = Pull(into: versions, over: DirectoryTransport(origin), .hasty)
+        let repair = OriginRepair(into: versions, over: DirectoryTransport(origin), .hasty)
         return OriginMender([versions]) { [origin] (lost) throws(StoreError) in
-            try pull.fetch(lost, of: origin, at: location)
+            try repair.restore(lost, of: origin, at: location)
         } reading: { (path, byteCountMax) throws(StoreError) in
-            try pull.file(path, byteCountMax: byteCountMax, at: location)
+            try repair.file(path, byteCountMax: byteCountMax, at: location)
         }
     }
 

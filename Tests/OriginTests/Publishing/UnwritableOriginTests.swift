@@ -30,10 +30,10 @@ import OriginTestSupport
     private func repaired(on disk: FaultyFileSystem) throws -> [OriginFinding] {
         let aside = try TemporaryStore()
         let location = OriginLocation.directory(copy.origin)
-        let pull = Pull(into: aside.versions, over: DirectoryTransport(copy.origin))
+        let repair = OriginRepair(into: aside.versions, over: DirectoryTransport(copy.origin))
         let mender = OriginMender([place.versions, aside.versions]) {
             [copy] (lost) throws(StoreError) in
-            try pull.fetch(lost, of: copy.origin, at: location)
+            try repair.restore(lost, of: copy.origin, at: location)
         }
         return try place.directoryFindings(on: disk, repairingFrom: mender)
     }

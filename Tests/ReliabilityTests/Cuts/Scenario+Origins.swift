@@ -167,9 +167,9 @@ extension Scenario {
 
     static func repairFromOrigin(_ place: Place, _ versions: VersionStore) throws {
         let origin = place.beside + "/origin"
-        let pull = Pull(into: versions, over: DirectoryTransport(origin))
+        let repair = OriginRepair(into: versions, over: DirectoryTransport(origin))
         let source = RepairSource { (lost) throws(StoreError) in
-            try pull.fetch(lost, from: .directory(origin))
+            try repair.restore(lost, from: .directory(origin))
         }
         _ = try versions.repair(from: source) { _ in true }
     }

@@ -69,9 +69,10 @@ import StorageTestSupport
         },
         Verb(testDescription: "a repair from an origin", repairs: true) { victim, disk in
             let origin = try Self.origin.get().path
-            let pull = Pull(into: try victim.place.open(on: disk), over: DirectoryTransport(origin))
+            let repair = OriginRepair(
+                into: try victim.place.open(on: disk), over: DirectoryTransport(origin))
             let source = RepairSource { (lost) throws(StoreError) in
-                try pull.fetch(lost, from: .directory(origin))
+                try repair.restore(lost, from: .directory(origin))
             }
             _ = try victim.place.open(on: disk).repair(from: source) { _ in true }
         },

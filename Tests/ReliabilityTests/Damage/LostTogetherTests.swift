@@ -79,9 +79,9 @@ import StorageTestSupport
     private func repair(_ victim: Victim, isFetching: Bool) throws -> (CheckReport, RepairPlan) {
         let versions = try victim.place.open()
         let origin = victim.place.beside + "/origin"
-        let pull = Pull(into: versions, over: DirectoryTransport(origin))
+        let repair = OriginRepair(into: versions, over: DirectoryTransport(origin))
         let source =
-            try isFetching ? pull.repairSource(origin, at: .directory(origin)) : nil
+            try isFetching ? repair.source(origin, at: .directory(origin)) : nil
         var planned: RepairPlan?
         let report = try versions.repair(from: source) {
             planned = $0

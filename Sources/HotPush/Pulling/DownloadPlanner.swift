@@ -1,20 +1,20 @@
-public import CASStore
-import StrictJSON
+import CASStore
 import VersionTree
 
-// Deciding what to fetch, and whether to fetch at all.
+/// Decides what to fetch of a release, and whether to fetch it at all.
+struct DownloadPlanner: PullStep {
+    let basis: PullBasis
 
-extension Pull {
-    /// Decides what to fetch of a release.
-    ///
-    /// - Throws: `.bannedVersion` before a byte is fetched; `.versionExists` if other content has the name.
-    public func plan(_ offer: FoundRelease) throws(StoreError) -> DownloadPlan {
+    /// Inspected files are held in memory.
+    static let inspectedByteCountMax = 64 << 20
+
+    func plan(_ offer: FoundRelease) throws(StoreError) -> DownloadPlan {
         do throws(StoreError) {
             return try access.discreetly { () throws(StoreError) in
-                try reckon(resolved(offer), judges: !options.isForced)
+                try reckon(documents.resolved(offer), judges: !options.isForced)
             }
         } catch {
-            note(error, during: "plan")
+            log.note(error, during: "plan")
             throw error
         }
     }
@@ -53,7 +53,7 @@ extension Pull {
         _ release: Release, _ offer: FoundRelease, _ addresses: inout [ObjectID?]
     ) throws(StoreError) -> AppIdentity? {
         var app: AppIdentity?
-        let context = try context(of: offer)
+        let context = try releaseContext(of: offer)
         for (position, file) in release.files.enumerated() where file.needsInspection {
             guard let address = addresses[position] else { continue }
             do throws(StoreError) {
@@ -78,13 +78,6 @@ extension Pull {
         return app
     }
 
-    /// Inspected files are held in memory.
-    static var inspectedByteCountMax: Int { 64 << 20 }
-
-    func context(of offer: FoundRelease) throws(StoreError) -> ReleaseContext {
-        ReleaseContext(origin: offer.origin, platform: options.platform, app: try appIdentity())
-    }
-
     func refuseUnmet(
         _ release: Release, _ format: any ReleaseFormat
     ) throws(StoreError) {
@@ -101,34 +94,6 @@ extension Pull {
         throw StoreError(
             .unsuitableRelease,
             "release \(printable(release.publisherVersion)) is not for this device: \(reason)")
-    }
-
-    /// A complete version that equals a release, as far as can be told without its content; nil if there is none.
-    ///
-    /// Documents of one version may differ outside its content, as in Meteor's runtime configuration, or may come from
-    /// the app's own directory.
-    func knownVersion(of release: Release) throws(StoreError) -> String? {
-        let name = options.version ?? release.version.description
-        guard try versions.isAllHere(name), try versions.canBeShown(name) else { return nil }
-        // A version whose manifest is lost, or has lost its publisher's fields, is registered again.
-        guard let manifest = try versions.readableManifest(of: name), !manifest.lacksFields else {
-            return nil
-        }
-        if try isReceived(release, as: manifest) { return name }
-        for file in release.files {
-            guard let entry = manifest[file.path] else {
-                if file.isOptional { continue }
-                return nil
-            }
-            if file.contradicts(entry) { return nil }
-        }
-        return name
-    }
-
-    private func isReceived(
-        _ release: Release, as manifest: Manifest
-    ) throws(StoreError) -> Bool {
-        try manifest.received?.address == ObjectID(of: release.received)
     }
 
     private func refuseBanned(
@@ -197,28 +162,10 @@ extension Pull {
     /// What an interrupted pull of the same release fetched, by path.
     private func arrivedFiles(of release: Release) throws(StoreError) -> [String: ObjectID] {
         guard let manifest = try versions.readableManifest(of: release.version.description),
-            try isReceived(release, as: manifest)
+            try manifest.isReceived(from: release)
         else { return [:] }
         var result: [String: ObjectID] = [:]
         for entry in manifest.entries { result[entry.path.description] = entry.address }
         return result
-    }
-
-    /// What the current version says about the app, for formats that check it.
-    func appIdentity() throws(StoreError) -> AppIdentity {
-        try versions.currentManifest().map { AppIdentity(keptIn: $0) } ?? AppIdentity()
-    }
-}
-
-extension AppIdentity {
-    static let key = "app"
-
-    var member: JSONValue.Member {
-        .init(key: Self.key, value: .members(["id": .text(id), "rootURL": .text(rootURL)]))
-    }
-
-    init(keptIn manifest: Manifest) {
-        let kept = manifest.foreign.first { $0.key == Self.key }?.value
-        self.init(id: kept?["id"]?.asString, rootURL: kept?["rootURL"]?.asString)
     }
 }

@@ -1,10 +1,36 @@
 import CASStore
-import StrictJSON
 import VersionTree
 
-// The documents that a release of a castree origin names by SHA-256: manifest, epochs of its objects, packs.
+/// The documents that a release of a castree origin names by SHA-256: manifest, epochs of its objects, packs.
+struct PublishedDocuments: PullStep {
+    let basis: PullBasis
 
-extension Pull {
+    /// A release of a channel: with its files, or as a promise if its manifest comes with a pack.
+    func release(
+        _ published: PublishedVersion, _ offered: OfferedRelease, of pointer: ChannelPointer,
+        at location: OriginLocation
+    ) throws(StoreError) -> FoundRelease {
+        let format = CastreeFormat()
+        try refuseTooLarge(published)
+        var release = Release(
+            family: format.family, version: published.name, trust: .digest, received: [])
+        release.statedContent = published.content
+        // A sequence far in the future must not order releases: no app update could ever overtake it.
+        release.order = try bound.allows(offered.sequence) ? offered.sequence : nil
+        release.scope = pointer.channel.description
+        release.audience = offered.audience
+        release.requirements = offered.requirements
+        release.isMandatory = offered.isMandatory
+        var found = FoundRelease(
+            release: release, format: format, location: location,
+            origin: try OriginURL(of: location), content: published.content)
+        found.published = published
+        found.choice = try choice(for: published, offered, at: location)
+        found.deliveryEpoch = offered.delivery?.epoch ?? 0
+        if !found.packs.isEmpty { return found }
+        return try resolvedByFetching(found)
+    }
+
     func resolved(_ offer: FoundRelease) throws(StoreError) -> FoundRelease {
         guard offer.isPromise else { return offer }
         if let bytes = try heldManifest(of: offer) { return try resolve(offer, with: bytes) }
@@ -19,32 +45,45 @@ extension Pull {
             try versions.store.read(published.manifest, limit: Int(published.manifestByteCount)))
     }
 
+    /// Throws `.damagedOrigin` for the manifest of another version or content; `.badManifest`.
+    func resolve(
+        _ offer: FoundRelease, with bytes: [UInt8], _ parsed: Manifest? = nil
+    ) throws(StoreError) -> FoundRelease {
+        guard let published = offer.published else { return offer }
+        let manifest =
+            if let parsed { parsed } else { try Manifest(parsing: bytes, limits: limits) }
+        guard manifest.version == published.name else {
+            throw StoreError(
+                .damagedOrigin,
+                "the channel offers version \(published.name), and its manifest is that of "
+                    + "\(manifest.version); publish the version again")
+        }
+        guard try manifest.contentAddress() == published.content else {
+            throw StoreError(
+                .damagedOrigin,
+                "the channel promises other content for version \(published.name) than its manifest "
+                    + "has; publish the version again")
+        }
+        let read = CastreeFormat().release(of: manifest, received: bytes, epoch: published.epoch)
+        var found = offer
+        found.release.files = read.files
+        found.release.foreign = read.foreign
+        found.release.received = bytes
+        return found
+    }
+
     /// Fetches the manifest and, concurrently, the epochs of its objects.
     func resolvedByFetching(_ offer: FoundRelease) throws(StoreError) -> FoundRelease {
         guard let published = offer.published else { return offer }
         guard published.places != nil, offer.places == nil else {
             return try resolve(offer, with: manifest(published, at: offer.location))
         }
-        let bytes = try documents(
+        let bytes = try fetched(
             [published.manifestKey] + published.placesKey, of: published, at: offer.location)
         var found = try resolve(offer, with: bytes[0])
         let objects = NumberedObjects(of: found.release)
         found.places = try Places(bytes[1], of: published, count: objects.count)
         return found
-    }
-
-    /// Gives a download the epoch of each object that no pack supplied; packs need none.
-    func locate(_ download: Download, of offer: FoundRelease) throws(StoreError) {
-        guard let published = offer.published, published.places != nil else { return }
-        let objects = NumberedObjects(of: download.plan.release)
-        let places =
-            if let known = offer.places { known } else {
-                try fetchPlaces(of: published, at: offer.location, count: objects.count)
-            }
-        download.locate { address in
-            // Manifest and places were compared, so they list the same objects.
-            objects.number(of: address).map { places.epoch(of: Int($0)) } ?? published.epoch
-        }
     }
 
     /// - Parameter count: the number of distinct addresses in the release's manifest.
@@ -54,19 +93,19 @@ extension Pull {
         guard published.places != nil else {
             return Places(repeatElement(published.epoch, count: count))
         }
-        let bytes = try documents(published.placesKey, of: published, at: location)
+        let bytes = try fetched(published.placesKey, of: published, at: location)
         return try Places(bytes[0], of: published, count: count)
     }
 
     func manifest(
         _ published: PublishedVersion, at location: OriginLocation
     ) throws(StoreError) -> [UInt8] {
-        try documents([published.manifestKey], of: published, at: location)[0]
+        try fetched([published.manifestKey], of: published, at: location)[0]
     }
 
     /// Fetches documents of a release concurrently and verifies each.
     /// - Throws: `.notFound`, `.mismatch`, `.network`, `.tooLarge`.
-    private func documents(
+    private func fetched(
         _ keys: [OriginKey], of published: PublishedVersion, at location: OriginLocation
     ) throws(StoreError) -> [[UInt8]] {
         let answers = try access.documents(
@@ -143,16 +182,9 @@ extension Pull {
             return try access.delivery(of: offered, at: location)
         } catch {
             guard error.isUselessDelivery else { throw error }
-            noteFallback(nil, error, nil)
+            log.noteFallback(nil, error, missingCount: 0)
             return nil
         }
-    }
-
-    func noteFallback(_ pack: Delivery.Pack?, _ error: StoreError, _ session: FetchSession?) {
-        options.journal?.record(
-            .fellBack(
-                pack: pack?.address, reason: error.message,
-                objects: session?.download.missing.count ?? 0))
     }
 }
 

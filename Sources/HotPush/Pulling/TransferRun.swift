@@ -26,7 +26,7 @@ class Transfer<Job: TransferJob> {
 ///
 /// A subclass is a sink: it says what to ask for, and what becomes of an answer's bytes. Everything else is the same for
 /// documents, objects and packs.
-class Transfers<Job: TransferJob, Attempt: Transfer<Job>>: TransferClient {
+class TransferRun<Job: TransferJob, Attempt: Transfer<Job>>: TransferClient {
     /// Jobs whose next attempt has not begun.
     var waiting: [Job] = []
     private(set) var running: [Int: Attempt] = [:]

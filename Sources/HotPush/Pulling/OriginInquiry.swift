@@ -1,30 +1,16 @@
-public import CASStore
+import CASStore
 import VersionTree
 
-// Asking an origin what it offers.
+/// Asks an origin what it offers to this device.
+struct OriginInquiry: PullStep {
+    let basis: PullBasis
 
-extension Pull {
-    /// Asks an origin what it offers, with a single request if the answer is already known.
-    ///
-    /// A pending version that its publisher has withdrawn is no longer pending afterwards.
-    ///
-    /// - Parameter text: the URL of an origin, of a channel's pointer, or a directory.
-    /// - Throws: `.badOrigin`, `.network`, `.notFound` if nothing there describes a release, `.badRelease`,
-    ///   `.badPointer`, `.damagedOrigin`, `.unsuitableRelease`.
-    public func ask(_ text: String) throws(StoreError) -> OriginAnswer {
-        try inquire(text).answer
-    }
-
-    /// Does what ``ask(_:)`` does, and also returns the basis of the answer.
-    /// - Parameters:
-    ///   - judges: whether to refuse a version that is here and must not be shown; otherwise the caller judges it.
-    ///   - pastCaches: whether to bypass caches for a channel.
-    package func inquire(
-        _ text: String, judges: Bool = true, pastCaches: Bool = false
+    func reply(
+        of text: String, judges: Bool = true, pastCaches: Bool = false
     ) throws(StoreError) -> OriginReply {
         do throws(StoreError) {
             let reply = try access.discreetly { () throws(StoreError) in
-                try self.reply(of: text, judges, pastCaches)
+                try ask(text, judges, pastCaches)
             }
             try note(reply, of: text)
             return reply
@@ -35,34 +21,36 @@ extension Pull {
         }
     }
 
-    private func reply(
-        of text: String, _ judges: Bool, _ pastCaches: Bool
+    private func ask(
+        _ text: String, _ judges: Bool, _ pastCaches: Bool
     ) throws(StoreError) -> OriginReply {
         let reference = try OriginReference(parsing: text)
         let location = reference.location
         let wanted = try wantedFormat()
         // Other formats have no signatures.
-        let isTrusting = try isTrusting(location)
+        let isTrusting = try judge.isTrusting(location)
         let memory = isTrusting ? nil : try formatMemory(wanted, reference)
         if let reply = try askRemembered(memory, at: location, judges) { return reply }
-        absence = nil
+        var missing: NoPointer?
         if wanted == nil || wanted is CastreeFormat {
             var channel = try ChannelName(options.channel)
             if let named = reference.channel { channel = named }
-            if let reply = try askChannel(channel, at: location, pastCaches: pastCaches) {
-                return reply
-            }
-            // A bucket never serves another format.
-            var isBucket = false
-            if case .bucket = location { isBucket = true }
-            if wanted != nil || options.release != nil || isBucket || isTrusting {
-                throw try noChannel(channel, at: location)
+            switch try askChannel(channel, at: location, pastCaches: pastCaches) {
+            case .success(let reply): return reply
+            case .failure(let answer):
+                // A bucket never serves another format.
+                var isBucket = false
+                if case .bucket = location { isBucket = true }
+                if wanted != nil || options.release != nil || isBucket || isTrusting {
+                    throw try noChannel(channel, at: location, answer)
+                }
+                missing = answer
             }
         } else if options.release != nil {
             throw StoreError(
                 .unsupported, "only the channels of castree's own origins offer several releases")
         }
-        if let wanted { try refuseUnsignable(wanted, at: location) }
+        if let wanted { try judge.refuseUnsignable(wanted, at: location) }
         var refusal: StoreError?
         for format in wanted.map({ [$0] }) ?? ReleaseFormats.all where !(format is CastreeFormat) {
             do throws(StoreError) {
@@ -78,11 +66,11 @@ extension Pull {
             }
         }
         if wanted != nil, let refusal { throw refusal }
-        throw try noRelease(at: location)
+        throw try noRelease(at: location, missing)
     }
 
     /// Refuses, in the format's words, an offered version that is here and must not be shown.
-    func known(
+    private func known(
         _ offer: FoundRelease, _ judges: Bool
     ) throws(StoreError) -> OriginReply? {
         guard let name = try knownVersion(of: offer.release) else { return nil }
@@ -99,8 +87,30 @@ extension Pull {
         if lifecycle.ban(of: content) != nil {
             throw offer.format.error(.banned(offer.release.publisherVersion))
         }
-        try refuseUnmet(offer.release, offer.format)
-        try refuseOthers(offer.release)
+        try planner.refuseUnmet(offer.release, offer.format)
+        try planner.refuseOthers(offer.release)
+    }
+
+    /// A complete version that equals a release, as far as can be told without its content; nil if there is none.
+    ///
+    /// Documents of one version may differ outside its content, as in Meteor's runtime configuration, or may come from
+    /// the app's own directory.
+    private func knownVersion(of release: Release) throws(StoreError) -> String? {
+        let name = options.version ?? release.version.description
+        guard try versions.isAllHere(name), try versions.canBeShown(name) else { return nil }
+        // A version whose manifest is lost, or has lost its publisher's fields, is registered again.
+        guard let manifest = try versions.readableManifest(of: name), !manifest.lacksFields else {
+            return nil
+        }
+        if try manifest.isReceived(from: release) { return name }
+        for file in release.files {
+            guard let entry = manifest[file.path] else {
+                if file.isOptional { continue }
+                return nil
+            }
+            if file.contradicts(entry) { return nil }
+        }
+        return name
     }
 
     private func wantedFormat() throws(StoreError) -> (any ReleaseFormat)? {
@@ -116,7 +126,7 @@ extension Pull {
     // MARK: Origins of other formats, which describe a release in documents of their own
 
     /// Where an origin's format is remembered; nil if the caller names it, or an option that only castree's format has.
-    func formatMemory(
+    private func formatMemory(
         _ wanted: (any ReleaseFormat)?, _ reference: OriginReference
     ) throws(StoreError) -> KeptAnswer? {
         guard wanted == nil, options.release == nil, reference.channel == nil,
@@ -129,7 +139,7 @@ extension Pull {
     }
 
     /// Returns nil if no format is remembered, or the origin has changed its format.
-    func askRemembered(
+    private func askRemembered(
         _ memory: KeptAnswer?, at location: OriginLocation, _ judges: Bool
     ) throws(StoreError) -> OriginReply? {
         guard let memory, let format = try memory.format() else { return nil }
@@ -144,7 +154,7 @@ extension Pull {
     }
 
     /// Throws `.notFound`, `.badOrigin` if none of the format's documents is there; what reading one throws.
-    func askDocuments(
+    private func askDocuments(
         of format: any ReleaseFormat, at location: OriginLocation, _ judges: Bool
     ) throws(StoreError) -> OriginReply {
         let origin = try OriginURL(of: location)
@@ -171,7 +181,7 @@ extension Pull {
             }
             var context = ReleaseContext(
                 origin: origin, layout: layout, platform: options.platform)
-            context.app = try appIdentity()
+            context.app = try versions.appIdentity()
             context.device = options.device
             context.groups = options.app.groups
             context.entryCountMax = options.entryCountMax
@@ -191,7 +201,7 @@ extension Pull {
             }
         }
         if let refusal { throw refusal }
-        throw try noRelease(at: location)
+        throw try noRelease(at: location, nil)
     }
 
     private func list(
@@ -210,80 +220,57 @@ extension Pull {
         }
     }
 
-    // MARK: The error if nothing describes a release: the wrong place, or the wrong channel
+    // MARK: What the event log says of the answer
 
-    func noChannel(
-        _ channel: ChannelName, at origin: OriginLocation
-    ) throws(StoreError) -> StoreError {
-        let status = absence?.status ?? 0
-        if status == 403 {
-            if let refusal = access.refusal { return refusal }
-            return StoreError(
-                .notFound,
-                "\(origin.description) does not let its channel \"\(channel)\" be read (it answered "
-                    + "403): it is private, or has no such channel")
+    private func note(_ reply: OriginReply, of origin: String) throws(StoreError) {
+        guard let journal = options.journal else { return }
+        var outcome = CheckOutcome.nothingNew
+        var version: String?
+        var reason: String?
+        let failure = reply.isOlderCopy ? JournalFailure(code: JournalFailure.olderCopy) : nil
+        switch reply.answer {
+        case .release(let found):
+            version = found.release.version.description
+            if try !isHere(found) { outcome = .available }
+        case .known(let name): version = name
+        case .embedded: reason = "the app should show what it was shipped with"
+        case .nothing(let reasons):
+            version = reply.offered?.version?.name.description
+            outcome = reasons.isEmpty ? .nothingNew : .refused
+            reason = reasons.isEmpty ? nil : reasons.joined(separator: "; ")
         }
-        if let error = try wrongPlace(origin, channel.description) { return error }
-        if let page = absence?.page { return self.page(page, insteadOf: origin) }
-        return StoreError(
-            .notFound,
-            "\(origin.description) has no channel \"\(channel)\" (it answered \(status)); "
-                + "castree publish creates one")
-    }
-
-    func noRelease(at origin: OriginLocation) throws(StoreError) -> StoreError {
-        // Storage that may not be listed answers 403 for missing files too.
-        if absence?.status == 403 {
-            return StoreError(
-                .notFound,
-                "\(origin.description) does not let its channel \"\(printable(options.channel))\" be "
-                    + "read (it answered 403): it is private, or describes no release; check the URL, "
-                    + "and who may read it")
+        if !options.isForced, let ban = try ban(of: reply.answer) {
+            (outcome, reason) = (.refused, "it is banned on this device: \(ban.reason)")
         }
-        if absence != nil, let error = try wrongPlace(origin, options.channel) { return error }
-        if let page = absence?.page { return self.page(page, insteadOf: origin) }
-        return StoreError(
-            .notFound,
-            "nothing at \(origin.description) describes a release: neither a channel "
-                + "\"\(printable(options.channel))\" (castree publish) nor a Meteor server's "
-                + "__cordova/manifest.json; \(origin.advice)")
+        journal.record(
+            .checked(
+                origin: origin, channel: options.unusualChannel, release: options.release,
+                outcome: outcome, version: version, reason: reason, failure: failure))
     }
 
-    /// The error for a page in place of a channel's pointer: perhaps a captive portal, so a retry may help.
-    func page(_ type: String, insteadOf origin: OriginLocation) -> StoreError {
-        StoreError(
-            .network,
-            "\(origin.description) answered with a page (\(type)): a login or captive portal? If this network has "
-                + "none, check the URL: no origin is there",
-            cause: .transfer(kind: TransferFailure.Kind.broken.rawValue))
-    }
-
-    /// Advice on a 400: a TLS port answers a plain http request so.
-    func adviceOnScheme(_ status: Int, _ origin: OriginLocation) -> String {
-        guard status == 400, case .web(let url) = origin, url.hasPrefix("http:") else { return "" }
-        return " (is that port https, not http?)"
-    }
-
-    /// The error for a directory that does not exist, or an origin with other channels; nil if neither is certain.
-    private func wrongPlace(
-        _ origin: OriginLocation, _ channel: String
-    ) throws(StoreError) -> StoreError? {
-        if case .directory(let path) = origin,
-            try versions.fileSystem.status(POSIXFileSystem.workingDirectory, path) == nil
-        {
-            return StoreError(
-                .notFound, "there is no directory \(printable(path)); \(origin.advice)")
+    /// The ban of an offer, as far as its content is known before it is fetched.
+    private func ban(of answer: OriginAnswer) throws(StoreError) -> Lifecycle.Ban? {
+        switch answer {
+        case .release, .known: break
+        case .embedded, .nothing: return nil
         }
-        // The error to report is the missing release; the names would only make it clearer.
-        let known = try ifPossible { () throws(StoreError) in try access.channelNames(at: origin) }
-        let names = (known ?? []).map(\.description).filter { $0 != channel }
-        guard !names.isEmpty else { return nil }
-        let few = names.prefix(Self.namedCountMax).joined(separator: ", ")
-        return StoreError(
-            .notFound,
-            "the origin \(origin.description) has no channel \"\(printable(channel))\"; it has "
-                + few + (names.count > Self.namedCountMax ? " and others" : ""))
+        let lifecycle = try versions.lifecycle()
+        if lifecycle.bad.isEmpty { return nil }
+        let content: ObjectID? =
+            switch answer {
+            case .release(let found): found.content
+            case .known(let name): try versions.content(of: name)
+            case .embedded, .nothing: nil
+            }
+        return content.flatMap { lifecycle.ban(of: $0) }
     }
 
-    private static let namedCountMax = 8
+    /// Judges by name if the format does not give the content.
+    private func isHere(_ found: FoundRelease) throws(StoreError) -> Bool {
+        if let content = found.content {
+            return try versions.contents(ifWhole: true).contains(content)
+        }
+        let name = options.version ?? found.release.version.description
+        return try versions.store.versionRow(name)?.isComplete == true
+    }
 }

@@ -1,30 +1,16 @@
 package import CASStore
 import VersionTree
 
-/// A file that an origin names and does not have.
-package struct LostFile: Sendable {
-    package let path: String
-    package let reference: Reference
-    /// Whether it is an object of a version rather than a document that describes one.
-    package let isObject: Bool
+// Single objects, by address.
 
-    package init(path: String, reference: Reference, isObject: Bool) {
-        self.path = path
-        self.reference = reference
-        self.isObject = isObject
-    }
-}
-
-// Single objects, by address: what a repair needs.
-
-extension Pull {
+extension OriginRepair {
     /// Fetches objects from a castree origin, verified and durable, and replaces damaged ones.
     ///
     /// Needs neither pointer nor manifest: an object's address gives its path, unless `places` does.
     /// - Returns: the addresses of the fetched objects; omits what the origin does not have, or has with other bytes.
     /// - Throws: `.noOrigin` if there is no such directory; `.outOfSpace`, `.network`, `.interrupted`. Arrived content
     ///   is kept.
-    package func fetch(
+    package func restore(
         _ lost: [Reference], from location: OriginLocation, at places: [ObjectID: String] = [:]
     ) throws(StoreError) -> Set<ObjectID> {
         guard !lost.isEmpty else { return [] }
@@ -55,7 +41,7 @@ extension Pull {
     ///
     /// Tries the names in the bucket first, because another origin may be a copy of it; then names without an epoch, as
     /// in a published directory; then wherever the origin's channels say that the objects are.
-    package func fetch(
+    package func restore(
         _ lost: [LostFile], of origin: String, at location: OriginLocation
     ) throws(StoreError) {
         var left = lost
@@ -65,19 +51,19 @@ extension Pull {
                 let path = OriginLayout.epoch(of: one.path)?.path
                 places[one.reference.address] = isCopy ? one.path : path
             }
-            let came = try fetch(left.map(\.reference), from: location, at: places)
+            let came = try restore(left.map(\.reference), from: location, at: places)
             left.removeAll { came.contains($0.reference.address) }
         }
         let objects = left.filter(\.isObject).map(\.reference)
         guard !objects.isEmpty else { return }
-        _ = try repairSource(origin, at: location).objects(objects)
+        _ = try source(origin, at: location).objects(objects)
     }
 
     /// Nil if the file cannot be fetched.
     package func file(
         _ path: String, byteCountMax: Int, at location: OriginLocation
     ) throws(StoreError) -> [UInt8]? {
-        let answer = try ifPossible { () throws(StoreError) in
+        let answer = try unlessInterrupted { () throws(StoreError) in
             try access.document(path, at: location, byteCountMax: Int64(byteCountMax))
         }
         return answer?.head.status == 200 ? answer?.bytes : nil
@@ -133,12 +119,12 @@ extension Pull {
         var came: Set<ObjectID> = []
         // A few are requested before any release: most origins have no epochs.
         let areFew = lost.count < Self.worthAskingCount
-        if areFew { came = try fetch(lost, from: location) }
+        if areFew { came = try restore(lost, from: location) }
         var rest = lost.filter { !came.contains($0.address) }
         guard !rest.isEmpty else { return came }
         let places = try places(of: rest, in: origin, at: location)
         if areFew { rest = rest.filter { places[$0.address] != nil } }
-        return came.union(try fetch(rest, from: location, at: places))
+        return came.union(try restore(rest, from: location, at: places))
     }
 
     /// Channels, pointer, delivery and opening take as many requests as this many objects.
@@ -149,7 +135,7 @@ extension Pull {
 
     /// Returns nothing if the channels are unusable: the origin may still have objects.
     private func offered(by origin: String) throws(StoreError) -> [OfferedRelease] {
-        let pointers = try ifPossible { () throws(StoreError) in
+        let pointers = try unlessInterrupted { () throws(StoreError) in
             try access.pointers(of: origin, countMax: Self.channelCountMax)
         }
         return pointers?.flatMap(\.releases) ?? []
@@ -178,20 +164,32 @@ extension Pull {
             }
             guard !wanted.isEmpty else { break }
             // If this fails, another release may have it.
-            try allowing(.notFound, .mismatch, .damagedOrigin, .badManifest, .tooLarge) {
-                () throws(StoreError) in
-                guard let objects = try objects(of: published, at: location, &manifestsLeft)
-                else { return }
-                let named = wanted.filter { objects.number(of: $0) != nil }
-                guard !named.isEmpty else { return }
-                let epochs = try fetchPlaces(of: published, at: location, count: objects.count)
-                for address in named {
-                    guard let number = objects.number(of: address) else { continue }
-                    places[address] = OriginLayout.path(
-                        .object, address, in: epochs.epoch(of: Int(number)))
-                }
-                wanted.subtract(named)
+            let found = try allowing(
+                [.notFound, .mismatch, .damagedOrigin, .badManifest, .tooLarge],
+                try self.places(of: wanted, in: published, at: location, &manifestsLeft))
+            for (address, place) in found ?? [:] {
+                places[address] = place
+                wanted.remove(address)
             }
+        }
+        return places
+    }
+
+    /// Where one release has some of the objects.
+    private func places(
+        of wanted: Set<ObjectID>, in published: PublishedVersion, at location: OriginLocation,
+        _ manifestsLeft: inout Int
+    ) throws(StoreError) -> [ObjectID: String] {
+        guard let objects = try objects(of: published, at: location, &manifestsLeft) else {
+            return [:]
+        }
+        let named = wanted.filter { objects.number(of: $0) != nil }
+        guard !named.isEmpty else { return [:] }
+        let epochs = try documents.fetchPlaces(of: published, at: location, count: objects.count)
+        var places: [ObjectID: String] = [:]
+        for address in named {
+            guard let number = objects.number(of: address) else { continue }
+            places[address] = OriginLayout.path(.object, address, in: epochs.epoch(of: Int(number)))
         }
         return places
     }
@@ -205,8 +203,8 @@ extension Pull {
         }
         guard manifestsLeft > 0 else { return nil }
         manifestsLeft -= 1
-        try refuseTooLarge(published)
-        let bytes = try manifest(published, at: location)
+        try documents.refuseTooLarge(published)
+        let bytes = try documents.manifest(published, at: location)
         return NumberedObjects(of: try Manifest(parsing: bytes, limits: limits))
     }
 
@@ -230,7 +228,7 @@ extension Pull {
             guard download.missing.count >= countMin, let published = offered.version,
                 seen.insert(published.content).inserted,
                 try named(published.content, among: download) >= countMin,
-                let delivery = try delivery(of: offered, at: location),
+                let delivery = try documents.delivery(of: offered, at: location),
                 let pack = delivery.packs.first(where: { $0.base == nil && $0.isReadable })
             else { continue }
             let place = OriginLayout.path(.pack, pack.address, in: offered.delivery?.epoch ?? 0)
@@ -246,7 +244,7 @@ extension Pull {
             try access.run(transfer, at: location)
             if let failure = transfer.failure { throw failure }
             guard let trouble = transfer.trouble else { continue }
-            noteFallback(pack, trouble, nil)
+            log.noteFallback(pack, trouble, missingCount: 0)
             try transfer.dropParts()
         }
         try versions.store.uninterrupted { () throws(StoreError) in try download.settle() }
@@ -263,25 +261,16 @@ extension Pull {
     }
 }
 
-extension VersionStore {
-    func manifest(
-        with content: ObjectID, ifWhole: Bool = false
-    ) throws(StoreError) -> Manifest? {
-        for (row, _) in try store.versionRows()
-        where row.content == content && (row.isComplete || !ifWhole) {
-            if let manifest = try readableManifest(of: row.name) { return manifest }
-        }
-        return nil
-    }
+/// A file that an origin names and does not have.
+package struct LostFile: Sendable {
+    package let path: String
+    package let reference: Reference
+    /// Whether it is an object of a version rather than a document that describes one.
+    package let isObject: Bool
 
-    /// Whether a version of that name exists with everything that it needs.
-    func isAllHere(_ name: String) throws(StoreError) -> Bool {
-        try versions().contains { $0.version == name && $0.state != .incomplete }
-    }
-
-    func contents(ifWhole: Bool) throws(StoreError) -> Set<ObjectID> {
-        Set(
-            try store.versionRows().lazy.map(\.row).filter { $0.isComplete || !ifWhole }.map(
-                \.content))
+    package init(path: String, reference: Reference, isObject: Bool) {
+        self.path = path
+        self.reference = reference
+        self.isObject = isObject
     }
 }

@@ -3,31 +3,35 @@ import VersionTree
 
 // What the channels of castree's own origins offer to this device.
 
-extension Pull {
+extension OriginInquiry {
     /// Asks again if a publisher has pruned the offer and changed the pointer meanwhile.
     /// - Parameter pastCaches: whether to bypass caches; repeated requests always do.
-    /// - Returns: `nil` if there is no such channel, as far as this device may know; ``absence`` then has the answer.
+    /// - Returns: a failure if there is no such channel, as far as this device may know.
     /// - Throws: `.notFound` if something that the channel names is gone; else what reading and planning throw.
     func askChannel(
         _ channel: ChannelName, at origin: OriginLocation, pastCaches: Bool
-    ) throws(StoreError) -> OriginReply? {
-        guard var judged = try askPointer(of: channel, at: origin, pastCaches: pastCaches) else {
-            return nil
+    ) throws(StoreError) -> Result<OriginReply, NoPointer> {
+        var judged: JudgedPointer
+        switch try askPointer(of: channel, at: origin, pastCaches: pastCaches) {
+        case .success(let pointer): judged = pointer
+        case .failure(let answer): return .failure(answer)
         }
         for _ in 0..<Self.overtakenCountMax {
             do throws(StoreError) {
-                return try reply(to: judged, at: origin)
+                return .success(try reply(to: judged, at: origin))
             } catch {
                 guard error.code == .notFound else { throw error }
                 // If this fails, the first failure says more.
-                let asked = try ifPossible { () throws(StoreError) in
+                let asked = try unlessInterrupted { () throws(StoreError) in
                     try askPointer(of: channel, at: origin, pastCaches: true)
                 }
-                guard let next = asked ?? nil, next.pointer != judged.pointer else { throw error }
+                guard case .success(let next) = asked, next.pointer != judged.pointer else {
+                    throw error
+                }
                 judged = next
             }
         }
-        return try reply(to: judged, at: origin)
+        return .success(try reply(to: judged, at: origin))
     }
 
     /// A channel that changes more often during one pull is left to the next.
@@ -35,7 +39,7 @@ extension Pull {
 
     private func askPointer(
         of channel: ChannelName, at origin: OriginLocation, pastCaches: Bool
-    ) throws(StoreError) -> JudgedPointer? {
+    ) throws(StoreError) -> Result<JudgedPointer, NoPointer> {
         let memory = try KeptAnswer(
             pointerOf: channel, at: origin, versions, isChanging: !options.isDryRun)
         // With `--force`, the origin must answer, not a kept pointer.
@@ -58,21 +62,20 @@ extension Pull {
                         + "\"\(channel)\"\(adviceOnScheme(answer.head.status, origin))",
                     answer.head.status)
             }
-            absence = (answer.head.status, answer.pageType)
-            return nil
+            return .failure(NoPointer(status: answer.head.status, page: answer.pageType))
         }
         let cameAt = ContinuousClock.now
-        var judged = try judged(answer.bytes, of: channel, at: origin)
+        var judged = try judge.judged(answer.bytes, of: channel, at: origin)
         judged.cameAt = cameAt
         let isCurrent =
-            judged.standing.newer == nil && expired(judged.standing) == nil
+            judged.standing.newer == nil && judge.expired(judged.standing) == nil
         // An unchanged pointer keeps its age, whether the server answers 304 or sends it again.
         if !isKept, isCurrent, let tag = answer.head.tag,
             tag != kept?.tag || answer.bytes != kept?.bytes
         {
             memory.keep(KeptAnswer.Pointer(tag: tag, bytes: answer.bytes, cameAt: options.now()))
         }
-        return judged
+        return .success(judged)
     }
 
     private func reply(
@@ -84,9 +87,11 @@ extension Pull {
             // `--force` must not accept an old copy that somebody else may have put there.
             if let newer = standing.newer { return .olderCopy(pointer, than: newer) }
             // Whatever it offers: after its expiry, nobody guarantees that there is nothing newer.
-            if let time = expired(standing) { throw expired(pointer.channel, at: origin, time) }
+            if let time = judge.expired(standing) {
+                throw judge.expired(pointer.channel, at: origin, time)
+            }
             if !options.isDryRun,
-                let newer = try noteVerified(judged, at: origin)
+                let newer = try judge.noteVerified(judged, at: origin)
             {
                 return .olderCopy(pointer, than: newer)
             }
@@ -155,7 +160,7 @@ extension Pull {
             }
             let name = try name(for: published)
             options.offered(name.description, offered.isMandatory)
-            var found = try release(published, offered, of: pointer, at: origin)
+            var found = try documents.release(published, offered, of: pointer, at: origin)
             found.release.version = name
             found.sighting = sighting
             found.standing = judged.standing
@@ -231,10 +236,6 @@ extension Pull {
         return order
     }
 
-    func device(for audience: Audience) throws(StoreError) -> String? {
-        try versions.deviceName(options.device, for: audience, isDrawing: !options.isDryRun)
-    }
-
     private func objections(to offered: OfferedRelease) throws(StoreError) -> [String] {
         if options.isForced { return [] }
         let name = offered.version.map { "version \($0.name)" } ?? "the embedded version"
@@ -289,58 +290,12 @@ extension Pull {
         return try VersionName(name)
     }
 
-    /// A release of a channel: with its files, or as a promise if its manifest comes with a pack.
-    func release(
-        _ published: PublishedVersion, _ offered: OfferedRelease, of pointer: ChannelPointer,
-        at location: OriginLocation
-    ) throws(StoreError) -> FoundRelease {
-        let format = CastreeFormat()
-        try refuseTooLarge(published)
-        var release = Release(
-            family: format.family, version: published.name, trust: .digest, received: [])
-        release.statedContent = published.content
-        // A sequence far in the future must not order releases: no app update could ever overtake it.
-        release.order = try bound.allows(offered.sequence) ? offered.sequence : nil
-        release.scope = pointer.channel.description
-        release.audience = offered.audience
-        release.requirements = offered.requirements
-        release.isMandatory = offered.isMandatory
-        var found = FoundRelease(
-            release: release, format: format, location: location,
-            origin: try OriginURL(of: location), content: published.content)
-        found.published = published
-        found.choice = try choice(for: published, offered, at: location)
-        found.deliveryEpoch = offered.delivery?.epoch ?? 0
-        if !found.packs.isEmpty { return found }
-        return try resolvedByFetching(found)
-    }
-
-    var limits: Manifest.Limits { .foreign(entryCountMax: options.entryCountMax) }
-
-    /// Throws `.damagedOrigin` for the manifest of another version or content; `.badManifest`.
-    func resolve(
-        _ offer: FoundRelease, with bytes: [UInt8], _ parsed: Manifest? = nil
-    ) throws(StoreError) -> FoundRelease {
-        guard let published = offer.published else { return offer }
-        let manifest =
-            if let parsed { parsed } else { try Manifest(parsing: bytes, limits: limits) }
-        guard manifest.version == published.name else {
-            throw StoreError(
-                .damagedOrigin,
-                "the channel offers version \(published.name), and its manifest is that of "
-                    + "\(manifest.version); publish the version again")
+    /// Unsets a withdrawn pending version at once: its replacement may never come.
+    func obeyWithdrawal(by sighting: SeenSequences.Sighting) throws(StoreError) {
+        guard let withdrawal = try versions.withdrawal(by: sighting) else { return }
+        guard !options.isDryRun, options.destination != .kept else {
+            return options.withdrawn(withdrawal)
         }
-        guard try manifest.contentAddress() == published.content else {
-            throw StoreError(
-                .damagedOrigin,
-                "the channel promises other content for version \(published.name) than its manifest "
-                    + "has; publish the version again")
-        }
-        let read = CastreeFormat().release(of: manifest, received: bytes, epoch: published.epoch)
-        var found = offer
-        found.release.files = read.files
-        found.release.foreign = read.foreign
-        found.release.received = bytes
-        return found
+        _ = try versions.obey(withdrawal, now: options.now)
     }
 }

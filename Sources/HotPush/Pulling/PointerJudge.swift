@@ -1,8 +1,6 @@
 import CASStore
 import VersionTree
 
-// Whether a channel's pointer is trusted: docs/signing.md, "On the device".
-
 /// A channel's pointer, and this store's verdict on it.
 struct JudgedPointer: Sendable, Hashable {
     var pointer: ChannelPointer
@@ -12,7 +10,10 @@ struct JudgedPointer: Sendable, Hashable {
     var cameAt = ContinuousClock.now
 }
 
-extension Pull {
+/// Judges channels' pointers by the keys that the store trusts: docs/signing.md, "On the device".
+struct PointerJudge: PullStep {
+    let basis: PullBasis
+
     /// Checks a received pointer against the store's trust; remembers key rotations only with an accepted pointer.
     /// - Throws: `.untrusted` if the store accepts only signed releases from there, and this is not one; `.badTrust`;
     ///   for other stores what reading throws.
@@ -137,8 +138,6 @@ extension Pull {
             " and not to \(known); if its publisher says that it is the right one, castree trust remove \(place), "
             + "then castree trust add KEY --origin \(place) --origin-id \(id)"
     }
-
-    var bound: SequenceBound { SequenceBound(versions, now: options.now) }
 
     /// When a pointer's validity ended; nil if it is still valid.
     func expired(_ standing: PointerStanding) -> Int64? {

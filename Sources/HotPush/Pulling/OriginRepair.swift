@@ -1,9 +1,21 @@
 package import CASStore
 package import VersionTree
 
-// Whole versions, by name: what a repair needs if a manifest is lost.
+/// Fetches from an origin what a store or another origin has lost: objects by their addresses, versions by their names.
+///
+/// Needs no pointer and no manifest for objects; ignores audiences and bans, because what is lost was here before.
+package struct OriginRepair: PullStep {
+    package let basis: PullBasis
 
-extension Pull {
+    package init(_ basis: PullBasis) { self.basis = basis }
+
+    package init(
+        into versions: VersionStore, over transport: any Transport,
+        _ options: PullOptions = PullOptions()
+    ) {
+        basis = PullBasis(versions, over: transport, options)
+    }
+
     /// What a repair fetches with: objects from a place, manifests from its origin's channels.
     ///
     /// A directory is examined here already, because that is cheap and the check before a repair may take an hour; a
@@ -11,7 +23,7 @@ extension Pull {
     /// none.
     /// - Throws: `.noOrigin` for a directory that does not exist, or has neither an origin nor remains of one; what
     ///   reading throws.
-    package func repairSource(
+    package func source(
         _ origin: String, at location: OriginLocation, ended: @escaping () -> Void = {}
     ) throws(StoreError) -> RepairSource {
         if case .directory(let path) = location, try !hasRemains(path) {
@@ -20,21 +32,21 @@ extension Pull {
         return RepairSource(
             objects: { (lost) throws(StoreError) in
                 defer { ended() }
-                var came = try self.fetchFromPacks(lost, of: origin, at: location)
+                var came = try fetchFromPacks(lost, of: origin, at: location)
                 came.formUnion(
-                    try self.fetchOneByOne(
+                    try fetchOneByOne(
                         lost.filter { !came.contains($0.address) }, of: origin, at: location))
                 // Packs may still have what the origin has lost as single objects.
                 let rest = lost.filter { !came.contains($0.address) }
                 came.formUnion(
-                    try self.fetchFromPacks(rest, of: origin, at: location, atAnyCost: true))
-                if came.isEmpty { try self.refuseNoOrigin(origin, at: location) }
+                    try fetchFromPacks(rest, of: origin, at: location, atAnyCost: true))
+                if came.isEmpty { try refuseNoOrigin(origin, at: location) }
                 return came
             },
             manifests: { (lost) throws(StoreError) in
                 defer { ended() }
-                let came = try self.fetch(lost, from: origin)
-                if came.isEmpty { try self.refuseNoOrigin(origin, at: location) }
+                let came = try restore(lost, from: origin)
+                if came.isEmpty { try refuseNoOrigin(origin, at: location) }
                 return came
             })
     }
@@ -64,15 +76,11 @@ extension Pull {
         _ origin: String, at location: OriginLocation
     ) throws(StoreError) {
         // A page in its place may be of any size.
-        let isThere = try allowing(.notFound, .noOrigin, .tooLarge) { () throws(StoreError) in
-            let marker = try access.document(
-                OriginLayout.marker, at: location, byteCountMax: OriginMarker.byteCountMax)
-            if marker.isDocument { return true }
-            return try !access.pointers(of: origin, countMax: 1).isEmpty
-        }
+        let isThere = try allowing(
+            [.notFound, .noOrigin, .tooLarge], try hasMarkerOrChannel(origin, at: location))
         if isThere == true { return }
         do throws(StoreError) {
-            _ = try ask(origin)
+            _ = try OriginInquiry(basis: basis).reply(of: origin)
         } catch {
             if error.code == .interrupted { throw error }
             // Any other error means that something is there.
@@ -81,13 +89,22 @@ extension Pull {
         }
     }
 
+    private func hasMarkerOrChannel(
+        _ origin: String, at location: OriginLocation
+    ) throws(StoreError) -> Bool {
+        let marker = try access.document(
+            OriginLayout.marker, at: location, byteCountMax: OriginMarker.byteCountMax)
+        if marker.isDocument { return true }
+        return try !access.pointers(of: origin, countMax: 1).isEmpty
+    }
+
     /// Restores versions with lost manifests from the channels of a castree origin, with their missing objects.
     ///
-    /// Ignores audiences and bans, because the versions were here before. Notes no sequence.
+    /// Notes no sequence.
     /// - Returns: the names of the restored versions; omits what no channel offers with the same content.
     /// - Throws: `.badOrigin`, `.noOrigin`, `.badPointer`, `.outOfSpace`, `.network`, `.interrupted`. Arrived content
     ///   is kept.
-    package func fetch(
+    package func restore(
         _ lost: [LostManifest], from origin: String
     ) throws(StoreError) -> Set<String> {
         guard !lost.isEmpty else { return [] }
@@ -99,7 +116,13 @@ extension Pull {
         for one in lost {
             for (pointer, offered) in vouched.flatMap({ p in p.releases.map { (p, $0) } })
             where one.isOffered(by: offered) {
-                guard try fetch(one, offered, of: pointer, at: location) else { continue }
+                // Another origin, or the tree, may have it.
+                let isRestored = try allowing(
+                    [
+                        .notFound, .mismatch, .damagedOrigin, .badManifest, .badRelease, .tooLarge,
+                        .versionExists, .unsuitableRelease,
+                    ], try restore(one, offered, of: pointer, at: location))
+                guard isRestored == true else { continue }
                 found.insert(one.version)
                 break
             }
@@ -114,7 +137,7 @@ extension Pull {
         var vouched: [ChannelPointer] = []
         for pointer in pointers {
             do throws(StoreError) {
-                try checkStanding(of: pointer, at: location)
+                try judge.checkStanding(of: pointer, at: location)
                 vouched.append(pointer)
             } catch {
                 guard error.code == .untrusted else { throw error }
@@ -126,23 +149,18 @@ extension Pull {
     }
 
     /// Returns whether the version is complete.
-    private func fetch(
+    private func restore(
         _ lost: LostManifest, _ offered: OfferedRelease, of pointer: ChannelPointer,
         at location: OriginLocation
     ) throws(StoreError) -> Bool {
         guard let published = offered.version else { return false }
-        // Another origin, or the tree, may have it.
-        return try allowing(
-            .notFound, .mismatch, .damagedOrigin, .badManifest, .badRelease, .tooLarge,
-            .versionExists, .unsuitableRelease
-        ) { () throws(StoreError) in
-            var found = try release(published, offered, of: pointer, at: location)
-            found.release.version = try VersionName(lost.version)
-            let offer = try resolved(found)
-            guard lost.mayName(offer.release) else { return false }
-            _ = try fetch(reckon(offer, judges: false), of: offer)
-            return true
-        } ?? false
+        var found = try documents.release(published, offered, of: pointer, at: location)
+        found.release.version = try VersionName(lost.version)
+        let offer = try documents.resolved(found)
+        guard lost.mayName(offer.release) else { return false }
+        let plan = try planner.reckon(offer, judges: false)
+        _ = try ReleaseFetch(basis: basis, offer: offer).run(by: plan)
+        return true
     }
 }
 
