@@ -52,7 +52,7 @@ do {
 // The user says that it does not work: goes back, and bans the content under any name.
 func leave() throws(StoreError) {
     let (current, from) = try versions.rollback(reason: "left by the user")
-    print("\(current) again; \(from) stays banned until `versions.forgive(\"\(from)\")`")
+    print("\(current) again; \(from) stays banned until `versions.unban(\"\(from)\")`")
 }
 
 // An index, a search, a page made from content: what a version consists of, and the bytes.

@@ -38,5 +38,5 @@ if let boot { try await updates.confirm(boot.version, token: boot.token) }
 print(try await updates.update())
 
 telling.cancel()
-server.stop()  // an app goes on serving
+server.stop()  // an app continues serving
 await server.waitUntilStopped()

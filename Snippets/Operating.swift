@@ -31,9 +31,9 @@ print("\(try versions.collect().byteCount) bytes freed")
 
 // A release is signed, its packs are made afterwards, and its writing is shown.
 var publishing = PublisherOptions()
-publishing.sealing = try PointerSealing(keyFiles: ["release.pem"])
-publishing.sealing.expiry = .after(30 * 86_400)
-publishing.packs.moment = .after
+publishing.signing = try PointerSigning(keyFiles: ["release.pem"])
+publishing.signing.expiry = .after(30 * 86_400)
+publishing.packs.timing = .after
 publishing.progress = { print("\($0.step): \($0.bytes) of \($0.bytesTotal) bytes") }
 let offer = ReleaseOffer(channel: .stable, isMandatory: true)
 let offered = try Publisher("origin", options: publishing).publish("2.1", of: versions, as: offer)
@@ -51,4 +51,4 @@ let freed = try publisher.collect(OriginRetention(releaseCount: 5))
 print("\(freed.fileCount) files of the origin deleted")
 
 // What happened lately, as sentences.
-for entry in try Journal(versions).entries() { print(entry.at, entry.sentence) }
+for entry in try EventLog(versions).entries() { print(entry.at, entry.sentence) }

@@ -31,18 +31,18 @@ func addArchive() throws {
 
 /// A later one file by file: what any version has, under any path, is not asked for.
 func addFiles() throws {
-    let arrivals = try Arrivals(versions.store)
+    let incoming = try IncomingContents(versions.store)
     var sizes: [ObjectID: Int64] = [:]
     var entries: [Manifest.Entry] = []
     for (path, asset) in bundle.assets {
         guard let address = ObjectID(asset.fileHash) else { fatalError("\(path) has no SHA-256") }
         if sizes[address] == nil { sizes[address] = try versions.store.open(address)?.byteCount }
         if sizes[address] == nil {
-            var arrival = try arrivals.begin(address, byteCount: nil)
+            var item = try incoming.begin(address, byteCount: nil)
             // After a kill the beginning is here already: ask your server for the rest alone.
-            let rest = try body("assets/\(address)").dropFirst(Int(arrival.offset))
-            try arrival.append([UInt8](rest).span.bytes)
-            sizes[address] = try arrival.finish().object.byteCount  // verified
+            let rest = try body("assets/\(address)").dropFirst(Int(item.offset))
+            try item.append([UInt8](rest).span.bytes)
+            sizes[address] = try item.finish().object.byteCount  // verified
         }
         entries.append(
             Manifest.Entry(
@@ -55,7 +55,7 @@ func addFiles() throws {
         fatalError("\(bundle.bundleId) has failed here before: \(ban.reason)")
     }
     try versions.register(manifest)
-    _ = try arrivals.settle()  // durable, readable, and the version is complete
+    _ = try incoming.commit()  // durable, readable, and the version is complete
     print("\(entries.count) files, \(try versions.missing(of: bundle.bundleId).count) missing")
 }
 

@@ -43,18 +43,18 @@ struct Stick: UpdateSource {
         try versions.register(try read())
         let missing = try versions.missing(of: version)
         let total = missing.reduce(0) { $0 + $1.bytes }
-        let arrivals = try Arrivals(versions.store)
+        let incoming = try IncomingContents(versions.store)
         var figures = DownloadFigures()
         for entry in missing {
-            var arrival = try arrivals.begin(entry.address, byteCount: entry.bytes)
-            try arrival.restart()  // a stick is quick: what an earlier attempt left is not needed
-            try arrival.append([UInt8](try bytes("content/\(entry.address)")).span.bytes)
-            _ = try arrival.finish()  // verified, and not yet readable
+            var item = try incoming.begin(entry.address, byteCount: entry.bytes)
+            try item.restart()  // a stick is quick: what an earlier attempt left is not needed
+            try item.append([UInt8](try bytes("content/\(entry.address)")).span.bytes)
+            _ = try item.finish()  // verified, and not yet readable
             figures.files += 1
             figures.bytes += entry.bytes
             progress(UpdateProgress(figures: figures, filesTotal: missing.count, bytesTotal: total))
         }
-        _ = try arrivals.settle()  // durable, readable, and the version is complete
+        _ = try incoming.commit()  // durable, readable, and the version is complete
         return figures
     }
 

@@ -33,5 +33,5 @@ print("version \(boot.version) is at \(server.url)")
 try versions.confirm(boot.version, token: boot.token)
 print("known good: \(try versions.lifecycle().knownGood)")
 
-server.stop()  // an app goes on serving
+server.stop()  // an app continues serving
 await server.waitUntilStopped()

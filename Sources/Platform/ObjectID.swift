@@ -66,7 +66,7 @@ public struct ObjectID: Hashable, Sendable, Comparable, LosslessStringConvertibl
         return withUnsafeBytes(of: words) { body($0) }
     }
 
-    /// - Parameter target: has room for 64 digits.
+    /// - Parameter target: has space for 64 digits.
     package func writeDigits(to target: UnsafeMutablePointer<UInt8>) {
         let raw = UnsafeMutableRawPointer(target)
         Hex.write(w0, to: raw)

@@ -1,6 +1,6 @@
 /// Values by key up to a total cost; those not used lately go first.
 ///
-/// A look-up writes one mark and moves nothing: to make room, a hand goes round, removes marks, and stops at a value
+/// A look-up writes one mark and moves nothing: to free space, a hand goes round, removes marks, and stops at a value
 /// without one (CLOCK, Corbató 1968).
 package struct RecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private struct Entry {
@@ -13,7 +13,7 @@ package struct RecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable
     private let limit: Int
     private let keepsOneLarger: Bool
     package private(set) var cost = 0
-    /// Whether anything was ever evicted to make room.
+    /// Whether anything was ever evicted to free space.
     package private(set) var wasFull = false
     private var entries: [Entry] = []
     private var free: [Int] = []
@@ -30,7 +30,7 @@ package struct RecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable
     package var count: Int { places.count }
 
     /// Whether a value of that cost fits in addition to those here.
-    package func hasRoom(_ cost: Int) -> Bool { self.cost + cost <= limit }
+    package func hasSpace(_ cost: Int) -> Bool { self.cost + cost <= limit }
 
     package mutating func value(of key: Key) -> Value? {
         guard let place = places[key] else { return nil }
@@ -56,7 +56,7 @@ package struct RecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable
     package mutating func insert(_ key: Key, _ value: Value, cost: Int) -> [Value] {
         var gone = remove(key).map { [$0] } ?? []
         guard cost <= limit || keepsOneLarger else { return gone }
-        while !hasRoom(cost), count > 0 {
+        while !hasSpace(cost), count > 0 {
             if let evicted = throwOut() { gone.append(evicted) }
         }
         let place = free.popLast() ?? entries.count

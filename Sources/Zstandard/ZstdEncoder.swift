@@ -59,12 +59,12 @@ package final class ZstdEncoder {
             try check(ZSTD_CCtx_refPrefix(context, prefix.baseAddress, prefix.count))
         }
         // With space for the worst case, libzstd writes straight into it.
-        let room = min(ZSTD_compressBound(content.count), max(limit, 0))
-        guard room > 0 else { return nil }
+        let capacity = min(ZSTD_compressBound(content.count), max(limit, 0))
+        guard capacity > 0 else { return nil }
         var result = 0
-        let frame = [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
+        let frame = [UInt8](unsafeUninitializedCapacity: capacity) { buffer, count in
             result = ZSTD_compress2(
-                context, buffer.baseAddress, room, content.baseAddress, content.count)
+                context, buffer.baseAddress, capacity, content.baseAddress, content.count)
             count = ZSTD_isError(result) == 0 ? result : 0
         }
         if ZSTD_getErrorCode(result) == ZSTD_error_dstSize_tooSmall { return nil }

@@ -30,7 +30,7 @@ enum CastreeProgram {
     private static var commands: [Command] {
         [
             .initialize, .add, .adopt, .versions, .show, .diff, .missing, .cat, .checkout,
-            .activate, .lifecycle, .boot, .confirm, .rollback, .forgive, .protect,
+            .activate, .lifecycle, .boot, .confirm, .rollback, .unban, .protect,
             .unprotect, .retire, .status, .log,
             .pull, .serve, .publish, .pack, .withdraw, .prune, .newKey, .showKey, .resign,
             .rotateTrust,

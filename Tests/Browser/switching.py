@@ -193,7 +193,7 @@ def checks(suite):
         switching)
     suite.check(
         "older-page",
-        "A frame without an address vouches for its page's version, and one in an older tab makes it no newer.",
+        "A frame without an address confirms its page's version, and one in an older tab makes it no newer.",
         older_page)
 
 
@@ -224,7 +224,7 @@ def older_page(suite):
                     f" frame.{source}; frame.onload = done; document.body.append(frame);"
                     " window.made = frame; }).then(() => made.contentWindow.castree.confirm())")
             good = json.loads(store("lifecycle", "--json"))["knownGood"]
-            demand(good == ["1"], f"a frame of a page of version 1 has vouched for {good}")
+            demand(good == ["1"], f"a frame of a page of version 1 has confirmed {good}")
         time.sleep(5)
         found = old.run("new Promise(done => { const frame = document.createElement('iframe');"
                         " frame.src = '/frame.html'; document.body.append(frame);"

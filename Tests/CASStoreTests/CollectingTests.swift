@@ -1,6 +1,6 @@
 import StorageTestSupport
 
-/// Collecting: the plan, the deed, and what is never touched.
+/// Collecting: the plan, the operation, and what is never touched.
 @Suite struct CollectingTests {
     @Test func `collects what the plan says, and a second time nothing`() throws {
         let temporary = try TemporaryStore(adding: "1", ["a": "only in one", "b": "shared"])
@@ -66,10 +66,10 @@ import StorageTestSupport
         let source = try TemporaryStore(adding: "1", ["a": "wanted content"])
         try temporary.versions.register(source.versions.manifest(of: "1"))
         for text in ["wanted content", "unwanted content"] {
-            let arrivals = try Arrivals(temporary.store)
-            var arrival = try arrivals.begin(address(of: text), byteCount: Int64(text.utf8.count))
-            try arrival.append(bytes(String(text.prefix(3))).span.bytes)
-            try arrival.suspend()
+            let incoming = try IncomingContents(temporary.store)
+            var item = try incoming.begin(address(of: text), byteCount: Int64(text.utf8.count))
+            try item.append(bytes(String(text.prefix(3))).span.bytes)
+            try item.suspend()
         }
         let plan = try temporary.store.planCollection()
         try expect(plan.staged.map(\.address), equals: [address(of: "unwanted content")])
@@ -81,15 +81,15 @@ import StorageTestSupport
         let temporary = try TemporaryStore()
         // Too much to be in memory until it is whole.
         let slow = SampleBytes.ramp(300_000)
-        let arrivals = try Arrivals(temporary.store)
-        var arrival = try arrivals.begin(address(of: slow), byteCount: 300_000)
-        try arrival.append(Array(slow.prefix(2)).span.bytes)
+        let incoming = try IncomingContents(temporary.store)
+        var item = try incoming.begin(address(of: slow), byteCount: 300_000)
+        try item.append(Array(slow.prefix(2)).span.bytes)
         let other = try temporary.reopened().store
         try expect(other.planCollection().staged, equals: [])
         _ = try other.collect()
-        try arrival.append(Array(slow.dropFirst(2)).span.bytes)
-        _ = try arrival.finish()
-        try arrivals.settle()
+        try item.append(Array(slow.dropFirst(2)).span.bytes)
+        _ = try item.finish()
+        try incoming.commit()
         try expect(temporary.store.read(address(of: slow), limit: 300_000), equals: slow)
     }
 

@@ -102,7 +102,7 @@ import StorageTestSupport
         try compare(temporary, "after a rebuild, seed \(random.seed)")
     }
 
-    @Test func `what a version lacks, its retiring does not free`() throws {
+    @Test func `what a version is missing, its retiring does not free`() throws {
         let temporary = try TemporaryStore()
         let source = try TemporaryStore(adding: "1", ["a": "never came"])
         try temporary.versions.register(source.versions.manifest(of: "1"))

@@ -17,9 +17,10 @@ import StorageTestSupport
         _ = try versions.rollback(reason: "a test")
         let source = try TemporaryStore(adding: "4", ["x": "not here", "y": "one"])
         try versions.register(source.versions.manifest(of: "4"))
-        var arrival = try Arrivals(temporary.store).begin(address(of: "not here"), byteCount: 8)
-        try arrival.append(bytes("not").span.bytes)
-        try arrival.suspend()
+        var item = try IncomingContents(temporary.store).begin(
+            address(of: "not here"), byteCount: 8)
+        try item.append(bytes("not").span.bytes)
+        try item.suspend()
         _ = try temporary.put("garbage")
         return temporary
     }
@@ -44,7 +45,7 @@ import StorageTestSupport
         if let rebuilt {
             expect(notices.all.isEmpty != rebuilt, "\(comment ?? ""): \(notices.all)")
         }
-        // The process that has it open goes on, too.
+        // The process that has it open continues, too.
         try expect(temporary.versions.versions(), equals: before.versions, comment)
         _ = try temporary.store.collect()
         try expect(

@@ -7,7 +7,7 @@ import StorageTestSupport
     }
 
     // Each of two writers found none and has staged its own; a tree of the first links to it by now.
-    @Test func `a twin that stands is not replaced by another's`() throws {
+    @Test func `an executable copy that stands is not replaced by another's`() throws {
         let temporary = try TemporaryStore()
         let store = temporary.store
         let address = try temporary.put("#!shared")
@@ -28,7 +28,7 @@ import StorageTestSupport
         try expect(inode(store, address), equals: shown)
     }
 
-    @Test func `a twin of another size makes way`() throws {
+    @Test func `an executable copy of another size makes way`() throws {
         let temporary = try TemporaryStore()
         let address = try temporary.put("#!shared")
         let lease = try temporary.store.makeLease()

@@ -1,6 +1,6 @@
 import StorageTestSupport
 
-/// What goes on after a call to the disk has failed.
+/// What continues after a call to the disk has failed.
 ///
 /// That each verb survives each is held by ErrorTests and PowerCutTests.
 @Suite struct FaultTests {
@@ -33,16 +33,16 @@ import StorageTestSupport
 
     /// Content on its way: small and large, known by its address or not.
     static let arrive = Verb(description: "arrive") { versions, _ in
-        let arrivals = try Arrivals(versions.store)
+        let incoming = try IncomingContents(versions.store)
         for (number, content) in arriving.enumerated() {
-            var arrival = try arrivals.begin(
-                number == 2 ? address(of: "a stand-in") : address(of: content),
-                byteCount: number == 0 ? nil : Int64(content.count), isProvisional: number == 2)
-            if arrival.offset > 0 { try arrival.restart() }
-            try arrival.append(content.span.bytes)
-            _ = try arrival.finish()
+            var item = try incoming.begin(
+                number == 2 ? address(of: "a placeholder") : address(of: content),
+                byteCount: number == 0 ? nil : Int64(content.count), isPlaceholder: number == 2)
+            if item.offset > 0 { try item.restart() }
+            try item.append(content.span.bytes)
+            _ = try item.finish()
         }
-        try arrivals.settle()
+        try incoming.commit()
     } isDone: { versions in
         for content in arriving {
             guard try versions.store.read(address(of: content), limit: 1 << 20) == content else {
@@ -60,7 +60,7 @@ import StorageTestSupport
     } isDone: { versions in
         try versions.missing(of: "waiting").map(\.paths) == [["new"]]
     } prepare: { versions in
-        try versions.register(waiting(["known": "a stand-in", "old": "never to come"]))
+        try versions.register(waiting(["known": "a placeholder", "old": "never to come"]))
     }
 
     static func waiting(_ files: [String: String]) throws -> Manifest {
@@ -127,7 +127,7 @@ import StorageTestSupport
             if second != .writesRefused || third != .writesRefused {
                 tolerated.append(disk.firedAt?.description ?? "")
             }
-            // Reading goes on, and the next open writes again.
+            // Reading continues, and the next open writes again.
             try expect(versions.store.contains(address(of: "zero")))
             let reopened = try temporary.reopened()
             try verb.run(reopened, source)

@@ -26,7 +26,7 @@ private let isPlanted: Bool = {
     return true
 }()
 
-// quotactl(2): EDQUOT where a user's part of the disk is used up. statvfs(3) shows room then.
+// quotactl(2): EDQUOT where a user's part of the disk is used up. statvfs(3) shows space then.
 @Suite("An index that a quota lets grow no more") struct IndexQuotaTests {
     @Test(arguments: [("index", false), ("index", true), ("journal", true)])
     func `says that there is no space, and takes writes again when there is`(

@@ -4,7 +4,7 @@ import Expectations
 
 @Suite struct IndexStampTests {
     static let stamp = IndexStamp(
-        epoch: "0123456789abcdef", settled: 41, pending: 42, byteCount: 53_248,
+        epoch: "0123456789abcdef", committed: 41, pending: 42, byteCount: 53_248,
         changedAt: 1_700_000_000_123_456_789)
 
     @Test func `is read back as it was written`() {
@@ -39,7 +39,7 @@ import Expectations
     @Test func `a mixture of two stamps is no stamp`() {
         let old = Self.stamp.encoded
         var newer = Self.stamp
-        newer.settled = 42
+        newer.committed = 42
         newer.pending = 43
         let new = newer.encoded
         expect(old.count, equals: new.count)

@@ -12,12 +12,12 @@ import StorageTestSupport
     /// Leaves the stamp as it is while the next transaction runs.
     func announce(_ temporary: TemporaryStore) throws {
         let stamp = try require(IndexStamp(Damage.contents(temporary.stampPath)))
-        expect(stamp.settled, equals: stamp.pending)
+        expect(stamp.committed, equals: stamp.pending)
         let status = try require(
             try temporary.store.fileSystem.status(
                 temporary.store.directories.root.raw, "index.sqlite"))
         let announced = IndexStamp(
-            epoch: stamp.epoch, settled: stamp.settled, pending: stamp.settled + 1,
+            epoch: stamp.epoch, committed: stamp.committed, pending: stamp.committed + 1,
             byteCount: status.byteCount, changedAt: status.changedAt)
         try Damage.overwrite(
             temporary.stampPath,
@@ -71,7 +71,7 @@ import StorageTestSupport
     /// A process that has the index open long before another is killed in the middle of a change of it.
     @Test(arguments: ["reads", "writes"])
     func `who has the index open does not believe in what a killed process left of it`(
-        deed: String
+        operation: String
     ) throws {
         var random = SeededRandom()
         for round in 0..<8 {
@@ -81,7 +81,7 @@ import StorageTestSupport
             let before = try Answers(temporary.versions)
             try leaveMixture(temporary, old, &random)
             let comment: Comment = "round \(round), seed \(random.seed)"
-            if deed == "writes" {
+            if operation == "writes" {
                 try temporary.add("again", ["new": "content \(round)", "lib/a.js": "shared"])
                 try temporary.versions.retire("again")
             }
@@ -125,7 +125,7 @@ import StorageTestSupport
         expect(notices.all, equals: [])
     }
 
-    @Test func `the change is announced before the first page and settled after the last sync`()
+    @Test func `the change is announced before the first page and committed after the last sync`()
         throws
     {
         let disk = FaultyFileSystem()
@@ -133,7 +133,7 @@ import StorageTestSupport
         let before = try require(IndexStamp(Damage.contents(temporary.stampPath)))
         func stamp() throws -> [Int64] {
             let stamp = try require(IndexStamp(Damage.contents(temporary.stampPath)))
-            return [stamp.settled - before.settled, stamp.pending - before.settled]
+            return [stamp.committed - before.committed, stamp.pending - before.committed]
         }
         let seen = Held<[[Int64]]>([])
         disk.arm(.stop(after: .max))
@@ -291,8 +291,8 @@ private struct HookedFileSystem: FileSystemWrapper {
         return try base.open(directory, path, access, mode: mode)
     }
 
-    private func act(_ deed: () throws -> Void) throws(StoreError) {
-        do { try deed() } catch {
+    private func act(_ operation: () throws -> Void) throws(StoreError) {
+        do { try operation() } catch {
             throw error as? StoreError ?? StoreError(.io, "\(error)")
         }
     }

@@ -86,41 +86,41 @@ import StorageTestSupport
         expect(left != right)
     }
 
-    @Test func `the claim of a running lease protects, until the lease ends`() throws {
-        let claimed = try temporary.put("claimed")
+    @Test func `the reservation of a running lease protects, until the lease ends`() throws {
+        let reserved = try temporary.put("claimed")
         let loose = try temporary.put("loose")
         let other = try temporary.reopened().store
         do {
             let lease = try other.makeLease()
-            _ = try other.claim(registration("1", ["claimed"]), lease: lease)
+            _ = try other.reserve(registration("1", ["claimed"]), lease: lease)
             try expect(temporary.store.planCollection().objects.map(\.address), equals: [loose])
             try expect(temporary.store.collect().objectCount, equals: 1)
-            try expect(temporary.store.contains(claimed))
-            // A claim is no version.
+            try expect(temporary.store.contains(reserved))
+            // A reservation is no version.
             try expect(temporary.versions.versions().count, equals: 0)
             try expect(temporary.versions.check().findings, equals: [])
         }
         try expect(temporary.store.collect().objectCount, equals: 1)
-        try expect(temporary.store.contains(claimed), equals: false)
+        try expect(temporary.store.contains(reserved), equals: false)
     }
 
-    /// A writer that has claimed and published, and was killed before it could record anything.
+    /// A writer that has reserved and published, and was killed before it could record anything.
     func killedWriter(_ temporary: TemporaryStore) throws {
         let source = temporary.directory.appending("source")
         try writeTree(source, ["a": "published", "b": "published, too"])
         let disk = FaultyFileSystem()
-        let dying = try temporary.reopened(on: disk, isDurable: false)
+        let markedForDeletion = try temporary.reopened(on: disk, isDurable: false)
         // The shards are there, so that every link succeeds.
         for text in ["published", "published, too"] {
-            try dying.store.objects.makeShard(of: address(of: text))
+            try markedForDeletion.store.objects.makeShard(of: address(of: text))
         }
         disk.arm(.stop(after: 2, of: [.link], path: "/objects/"))
-        _ = code { _ = try dying.add(directory: source, version: "1") }
+        _ = code { _ = try markedForDeletion.add(directory: source, version: "1") }
         expect(disk.hasFired)
         try temporary.waitForDeadLease()
     }
 
-    @Test func `what a killed writer had published is recorded, its claims and staging go`()
+    @Test func `what a killed writer had published is recorded, its reservations and staging go`()
         throws
     {
         try killedWriter(temporary)
@@ -137,7 +137,7 @@ import StorageTestSupport
         try expect(temporary.versions.check().findings, equals: [])
     }
 
-    @Test func `a collection cleans up behind a killed writer by itself`() throws {
+    @Test func `a collection cleans up behind a killed writer automatically`() throws {
         try killedWriter(temporary)
         try expect(temporary.store.collect().objectCount, equals: 2)
         expect(Damage.names(temporary.path + "/staging"), equals: [])

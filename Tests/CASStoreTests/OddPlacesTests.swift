@@ -1,6 +1,6 @@
 import StorageTestSupport
 
-/// Damage in places where a check must not give up: twins, shards, strangers beside the shards.
+/// Damage in places where a check must not give up: executable copies, shards, strangers beside the shards.
 @Suite struct OddPlacesTests {
     func makeStore() throws -> TemporaryStore {
         let temporary = try TemporaryStore(adding: "1", ["run": "#!executable", "a": "plain"])

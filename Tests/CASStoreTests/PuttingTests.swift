@@ -38,9 +38,9 @@ import StorageTestSupport
             Damage.remove(shard)
             try Damage.overwriteOrCreate(shard, with: bytes("mine"))
         }
-        let arrivals = try Arrivals(temporary.store)
-        _ = try bring(bytes("again"), arrivals)
-        try arrivals.settle()
+        let incoming = try IncomingContents(temporary.store)
+        _ = try bring(bytes("again"), incoming)
+        try incoming.commit()
         try expect(temporary.store.read(address, limit: 10), equals: bytes("again"))
         try expect(Damage.mode(path), equals: 0o444)
         expect(temporary.staged, equals: [])

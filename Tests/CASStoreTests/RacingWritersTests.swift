@@ -26,7 +26,7 @@ import StorageTestSupport
         try writer.restart()
         try expect(Damage.contents(temporary.objectPath(address)), equals: Self.large)
         try writer.append(Self.large)
-        let last = code { _ = try writer.settle() }
+        let last = code { _ = try writer.commit() }
         expect(last == nil)
         try expect(temporary.store.read(address, limit: 1 << 20), equals: Self.large)
     }
@@ -47,12 +47,12 @@ import StorageTestSupport
         }
         let late = try Boxed(second, Self.large)
         try late.append(Array(Self.large.prefix(3)))
-        // The third begins under the same name, and is half done when the second settles.
+        // The third begins under the same name, and is half done when the second commits.
         let partial = try Boxed(third, Self.large)
         try partial.append(bytes("half of something"))
         try late.restart()
         try late.append(Self.large)
-        _ = try late.settle()
+        _ = try late.commit()
         try expect(Damage.contents(temporary.objectPath(address)), equals: Self.large)
         try partial.discard()
     }
@@ -61,12 +61,12 @@ import StorageTestSupport
         let temporary = try TemporaryStore()
         let address = try address(of: Self.content)
         let disk = FaultyFileSystem()
-        let dying = try temporary.reopened(on: disk).store
-        try dying.objects.makeShard(of: address)
+        let markedForDeletion = try temporary.reopened(on: disk).store
+        try markedForDeletion.objects.makeShard(of: address)
         _ = code {
-            let lease = try dying.makeLease()
+            let lease = try markedForDeletion.makeLease()
             disk.arm(.stop(after: 1, of: [.link], path: "/objects/"))
-            _ = try dying.put(Self.content, protectedBy: lease)
+            _ = try markedForDeletion.put(Self.content, protectedBy: lease)
         }
         expect(disk.hasFired)
         try expect(Damage.contents(temporary.objectPath(address)), equals: Self.content)
@@ -128,7 +128,7 @@ import StorageTestSupport
         let writer = try require(late.writer)
         let last = code {
             try writer.append(Array(Self.content.dropFirst(Int(writer.offset))))
-            _ = try writer.settle()
+            _ = try writer.commit()
         }
         expect(last == nil)
         try expect(temporary.store.read(address, limit: 1000), equals: Self.content)
@@ -147,22 +147,22 @@ import StorageTestSupport
 ///
 /// `@unchecked`: one thread uses it.
 final class Boxed: @unchecked Sendable {
-    private let arrivals: Arrivals
-    private var arrival: Arrival?
+    private let incoming: IncomingContents
+    private var item: IncomingContent?
 
     init(_ store: Store, _ content: [UInt8]) throws {
-        let arrivals = try Arrivals(store)
-        self.arrivals = arrivals
-        arrival = try arrivals.begin(address(of: content), byteCount: Int64(content.count))
+        let incoming = try IncomingContents(store)
+        self.incoming = incoming
+        item = try incoming.begin(address(of: content), byteCount: Int64(content.count))
     }
 
-    var offset: Int64 { arrival?.offset ?? -1 }
-    func append(_ bytes: [UInt8]) throws { try arrival?.append(bytes.span.bytes) }
-    func restart() throws { try arrival?.restart() }
-    func suspend() throws { try arrival.take()?.suspend() }
-    func discard() throws { try arrival.take()?.discard() }
-    func settle() throws -> [String] {
-        _ = try arrival.take()?.finish()
-        return try arrivals.settle()
+    var offset: Int64 { item?.offset ?? -1 }
+    func append(_ bytes: [UInt8]) throws { try item?.append(bytes.span.bytes) }
+    func restart() throws { try item?.restart() }
+    func suspend() throws { try item.take()?.suspend() }
+    func discard() throws { try item.take()?.discard() }
+    func commit() throws -> [String] {
+        _ = try item.take()?.finish()
+        return try incoming.commit()
     }
 }

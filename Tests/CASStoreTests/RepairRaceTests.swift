@@ -39,7 +39,7 @@ import StorageTestSupport
     }
 
     @Test(arguments: harms)
-    func `content that comes between the look and the deed stays`(harm: Harm) throws {
+    func `content that comes between the look and the operation stays`(harm: Harm) throws {
         let (temporary, path) = try makeStore()
         try harm.happen(path)
         let second = try temporary.reopened()
@@ -58,7 +58,7 @@ import StorageTestSupport
     }
 
     @Test
-    func `content that comes before a stranger makes room for what is fetched stays`() throws {
+    func `content that comes before a stranger frees space for what is fetched stays`() throws {
         let (temporary, path) = try makeStore()
         try Damage.replace(path, by: .fifo)
         let source = temporary.directory.appending("again")
@@ -103,7 +103,7 @@ import StorageTestSupport
     }
 
     @Test(
-        "what is collected between the look and the deed is not recorded as there",
+        "what is collected between the look and the operation is not recorded as there",
         arguments: [true, false])
     func collecting(isKnown: Bool) throws {
         let temporary = try TemporaryStore()
@@ -181,12 +181,12 @@ import StorageTestSupport
         _ = try temporary.leaveDeadLease(lease)
         let disk = FaultyFileSystem()
         let digits = content.description
-        disk.onEach { moment, operation in
+        disk.onEach { timing, operation in
             // Judged, and about to go: by its name, or aside.
             let isLast =
                 operation.verb == .remove && operation.path == path
                 || operation.verb == .rename && operation.path.contains(digits)
-            guard moment == .before, isLast, !staged.isPublished else { return }
+            guard timing == .before, isLast, !staged.isPublished else { return }
             #expect(throws: Never.self) { try staged.publish() }
         }
         _ = try temporary.reopened(on: disk).store.makeLease()
@@ -272,7 +272,7 @@ private final class Kinds: Sendable {
     }
 }
 
-/// A writer that has staged and claimed content, and gives it its name when it is told to.
+/// A writer that has staged and reserved content, and gives it its name when it is told to.
 private final class Staged: Sendable {
     let object: StoredObject
     private let batch: ObjectBatch
@@ -288,7 +288,7 @@ private final class Staged: Sendable {
             POSIXFileSystem.workingDirectory, path, .reading, mode: 0)
         var checker = try ObjectChecker()
         let object = try batch.stage(file.raw, name: "large", checker: &checker, again: true).object
-        try store.claim(count: 1, { _ in object.address }, lease: lease)
+        try store.reserve(count: 1, { _ in object.address }, lease: lease)
         self.lease = lease
         self.batch = batch
         self.object = object

@@ -7,11 +7,11 @@ import StorageTestSupport
     @Test func `what is suspended is not visible, and no finding`() throws {
         let temporary = try TemporaryStore()
         do {
-            let arrivals = try Arrivals(temporary.store)
-            var arrival = try arrivals.begin(
+            let incoming = try IncomingContents(temporary.store)
+            var item = try incoming.begin(
                 address(of: Self.content), byteCount: Int64(Self.content.count))
-            try arrival.append(Self.content.span.bytes)
-            try arrival.suspend()
+            try item.append(Self.content.span.bytes)
+            try item.suspend()
         }
         try expect(temporary.store.contains(address(of: Self.content)), equals: false)
         try expect(temporary.versions.check().findings, equals: [])
@@ -20,13 +20,13 @@ import StorageTestSupport
 
     /// The content arrives from its beginning, and is there.
     private func expectWhole(in temporary: TemporaryStore) throws {
-        let arrivals = try Arrivals(temporary.store)
-        var arrival = try arrivals.begin(
+        let incoming = try IncomingContents(temporary.store)
+        var item = try incoming.begin(
             address(of: Self.content), byteCount: Int64(Self.content.count))
-        expect(arrival.offset, equals: 0)
-        try arrival.append(Self.content.span.bytes)
-        _ = try arrival.finish()
-        try arrivals.settle()
+        expect(item.offset, equals: 0)
+        try item.append(Self.content.span.bytes)
+        _ = try item.finish()
+        try incoming.commit()
         try expect(
             temporary.store.read(address(of: Self.content), limit: 1 << 20), equals: Self.content)
     }
@@ -60,9 +60,9 @@ import StorageTestSupport
         var completed: [[String]] = []
         for missing in try temporary.versions.missing(of: "1") {
             let content = try require(try source.store.read(missing.address, limit: 100))
-            let arrivals = try Arrivals(temporary.store)
-            _ = try bring(content, arrivals)
-            completed.append(try arrivals.settle())
+            let incoming = try IncomingContents(temporary.store)
+            _ = try bring(content, incoming)
+            completed.append(try incoming.commit())
         }
         expect(completed, equals: [[], ["1"]])
         try expect(temporary.versions.missing(of: "1"), equals: [])

@@ -61,7 +61,7 @@ import StorageTestSupport
         }
     }
 
-    @Test func `a damaged twin keeps its object from being left out`() throws {
+    @Test func `a damaged executable copy keeps its object from being left out`() throws {
         let temporary = try TemporaryStore(adding: "1", ["run": "#! /bin/sh"])
         let twin = temporary.objectPath(try address(of: "#! /bin/sh")) + ".x"
         try Damage.flip(twin, at: 3)
@@ -101,7 +101,7 @@ import StorageTestSupport
         try expect(temporary.reopened().check(shallow).checkedObjects, equals: 0)
     }
 
-    @Test func `an interrupted check goes on where it stopped`() throws {
+    @Test func `an interrupted check continues where it stopped`() throws {
         let asked = Atomic<Int>(0)
         let read = Atomic<Int>(0)
         let versions = try VersionStore.open(

@@ -51,7 +51,7 @@ extension TemporaryStore {
         let status = try store.fileSystem.status(store.directories.root.raw, "index.sqlite")
         guard let old, let status else { throw CocoaError(.fileReadCorruptFile) }
         let new = IndexStamp(
-            epoch: old.epoch, settled: old.settled, pending: old.pending,
+            epoch: old.epoch, committed: old.committed, pending: old.pending,
             byteCount: status.byteCount, changedAt: status.changedAt)
         try Damage.overwrite(
             stampPath, with: new.encoded + [UInt8](repeating: 10, count: 256 - new.encoded.count))

@@ -21,8 +21,8 @@ import StorageTestSupport
     func `becomes no store behind the link, if that is while it is made`() throws {
         let disk = FaultyFileSystem()
         // Each directory is made, and the neighbour swaps it at once.
-        disk.onEach { [path, closed] moment, operation in
-            guard (moment, operation.verb) == (.after, .makeDirectory) else { return }
+        disk.onEach { [path, closed] timing, operation in
+            guard (timing, operation.verb) == (.after, .makeDirectory) else { return }
             if path.hasSuffix("/" + operation.name) { swap(path, for: closed) }
         }
         expect(

@@ -8,28 +8,28 @@ import StorageTestSupport
     }
 
     /// As `writingBehind`, for bodies that throw anything.
-    private func behind(_ arrivals: Arrivals, _ body: () throws -> Void) throws {
+    private func behind(_ incoming: IncomingContents, _ body: () throws -> Void) throws {
         var failure: (any Error)?
-        try arrivals.writingBehind { () throws(StoreError) in
+        try incoming.writingBehind { () throws(StoreError) in
             do { try body() } catch { failure = error }
         }
         if let failure { throw failure }
     }
 
-    @Test func `all of it is there when it is settled, and nothing is left in staging`() throws {
+    @Test func `all of it is there when it is committed, and nothing is left in staging`() throws {
         let temporary = try TemporaryStore(isDurable: true)
         try wait(for: Self.contents, in: temporary)
         do {
-            let arrivals = try Arrivals(temporary.store)
-            try behind(arrivals) {
-                for content in Self.contents { _ = try bring(content, arrivals) }
+            let incoming = try IncomingContents(temporary.store)
+            try behind(incoming) {
+                for content in Self.contents { _ = try bring(content, incoming) }
                 // The same once more, and one that is larger than what is kept in memory.
-                _ = try bring(Self.contents[0], arrivals)
-                _ = try bring([UInt8](repeating: 1, count: 600_000), arrivals)
+                _ = try bring(Self.contents[0], incoming)
+                _ = try bring([UInt8](repeating: 1, count: 600_000), incoming)
             }
-            expect(arrivals.unsettledCount, equals: Self.contents.count + 1)
-            try expect(arrivals.settle(), equals: ["waiting"])
-            try expect(arrivals.settle(), equals: [])
+            expect(incoming.uncommittedCount, equals: Self.contents.count + 1)
+            try expect(incoming.commit(), equals: ["waiting"])
+            try expect(incoming.commit(), equals: [])
         }
         expect(temporary.staged, equals: [])
         try expect(temporary.versions.check(CheckOptions(isDeep: true)).findings, equals: [])
@@ -41,14 +41,15 @@ import StorageTestSupport
             let temporary = try TemporaryStore()
             try wait(for: Self.contents, in: temporary)
             let disk = FaultyFileSystem()
-            let arrivals = try Arrivals(temporary.reopened(on: disk, isDurable: false).store)
+            let incoming = try IncomingContents(
+                temporary.reopened(on: disk, isDurable: false).store)
             disk.arm(.fail(ENOSPC, at: number, of: [.write]))
             var told = 0
             do {
-                try behind(arrivals) {
+                try behind(incoming) {
                     for content in Self.contents {
                         do {
-                            _ = try bring(content, arrivals)
+                            _ = try bring(content, incoming)
                         } catch {
                             expect((error as? StoreError)?.code, equals: .outOfSpace)
                             told += 1
@@ -60,11 +61,11 @@ import StorageTestSupport
                 told += 1
             }
             do {
-                try arrivals.settle()
+                try incoming.commit()
             } catch {
                 expect(error.code, equals: .outOfSpace)
                 told += 1
-                try arrivals.settle()
+                try incoming.commit()
             }
             expect(told <= 1)
             failureCount += told
@@ -75,12 +76,12 @@ import StorageTestSupport
         expect(failureCount >= Self.contents.count)
     }
 
-    @Test func `what is not settled goes with its lease`() throws {
+    @Test func `what is not committed goes with its lease`() throws {
         let temporary = try TemporaryStore()
         do {
-            let arrivals = try Arrivals(temporary.store)
-            try behind(arrivals) {
-                for content in Self.contents { _ = try bring(content, arrivals) }
+            let incoming = try IncomingContents(temporary.store)
+            try behind(incoming) {
+                for content in Self.contents { _ = try bring(content, incoming) }
             }
         }
         expect(temporary.staged, equals: [])

@@ -9,9 +9,9 @@ import StorageTestSupport
         _ content: [UInt8], labels: [Label] = [], to temporary: TemporaryStore
     ) -> StoreError.Code? {
         code {
-            let arrivals = try Arrivals(temporary.store)
-            _ = try bring(content, arrivals, labels: labels)
-            try arrivals.settle()
+            let incoming = try IncomingContents(temporary.store)
+            _ = try bring(content, incoming, labels: labels)
+            try incoming.commit()
         }
     }
 
@@ -26,17 +26,17 @@ import StorageTestSupport
     @Test func `bytes that are refused are not written, and the right ones may follow`() throws {
         let temporary = try TemporaryStore()
         let address = try address(of: Self.content)
-        let arrivals = try Arrivals(temporary.store)
-        var arrival = try arrivals.begin(address, byteCount: Int64(Self.content.count))
-        try arrival.append(Array(Self.content.prefix(10)).span.bytes)
+        let incoming = try IncomingContents(temporary.store)
+        var item = try incoming.begin(address, byteCount: Int64(Self.content.count))
+        try item.append(Array(Self.content.prefix(10)).span.bytes)
         do {
-            try arrival.append(Self.content.span.bytes)
+            try item.append(Self.content.span.bytes)
             Issue.record("more than promised was taken")
         } catch { expect(error.code, equals: .mismatch) }
-        expect(arrival.offset, equals: 10)
-        try arrival.append(Array(Self.content.dropFirst(10)).span.bytes)
-        _ = try arrival.finish()
-        try arrivals.settle()
+        expect(item.offset, equals: 10)
+        try item.append(Array(Self.content.dropFirst(10)).span.bytes)
+        _ = try item.finish()
+        try incoming.commit()
         try expect(temporary.store.read(address, limit: 100), equals: Self.content)
     }
 
@@ -45,10 +45,10 @@ import StorageTestSupport
         let address = try address(of: Self.content)
         for size in [0, Self.content.count + 1] {
             let found = code {
-                let arrivals = try Arrivals(temporary.store)
-                var arrival = try arrivals.begin(address, byteCount: Int64(size))
-                if size > 0 { try arrival.append(Self.content.span.bytes) }
-                _ = try arrival.finish()
+                let incoming = try IncomingContents(temporary.store)
+                var item = try incoming.begin(address, byteCount: Int64(size))
+                if size > 0 { try item.append(Self.content.span.bytes) }
+                _ = try item.finish()
             }
             expect(found, equals: .mismatch)
             try expectNothing(in: temporary)

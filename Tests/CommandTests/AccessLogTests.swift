@@ -34,7 +34,7 @@ import ProgramTestSupport
     }
 
     @Test(.enabled(if: !hasTerminal, "a terminal controls these tests"))
-    func `after it was moved away, and SIGHUP, it goes on in a new file, and no line is lost`()
+    func `after it was moved away, and SIGHUP, it continues in a new file, and no line is lost`()
         throws
     {
         try forEachServer(["--access-log", "log"]) { served in
@@ -50,7 +50,7 @@ import ProgramTestSupport
             // Written by a thread of its own.
             try wait { try lines("log") == 2 }
             try FileManager.default.moveItem(at: log, to: moved)
-            // Whoever has not heard the signal goes on in the old file.
+            // Whoever has not heard the signal continues in the old file.
             try get()
             try wait { try lines("log.1") == 3 }
             expect(!place.exists("log"))

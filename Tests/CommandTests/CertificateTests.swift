@@ -1,6 +1,6 @@
 import ProgramTestSupport
 
-/// A server whose certificate nobody vouches for, or that speaks the other of http and https: what is said of it.
+/// A server whose certificate nobody trusts, or that speaks the other of http and https: what is said of it.
 @Suite struct CertificateTests {
     let place = Workplace()
 

@@ -212,7 +212,7 @@ import ProgramTestSupport
         expect(ours.text, equals: theirs.text)
         expect(theirs.status, equals: 4)
         try expect(place.checker(".castree").text.contains("castree-fsck repair .castree"))
-        // The current version lacks an object until it is added again.
+        // The current version is missing an object until it is added again.
         try expect(place.checker("repair", ".castree").status, equals: 4)
         try place.done("add", "release-1", "--version", "1")
         try expect(place.checker(".castree").status, equals: 0)

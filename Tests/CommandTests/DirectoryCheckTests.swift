@@ -150,7 +150,7 @@ import ProgramTestSupport
         case missing, cut, flipped, directory, link, fifo
         var testDescription: String { rawValue }
 
-        func strike(_ path: String) throws {
+        func failedAttempt(_ path: String) throws {
             let bytes = try Data(contentsOf: URL(filePath: path))
             try FileManager.default.removeItem(atPath: path)
             switch self {
@@ -173,7 +173,7 @@ import ProgramTestSupport
         try files.copyItem(at: site, to: spare)
         let path = try require(try paths(kind).first)
         let sound = files.contents(atPath: site.appending(path: path).path)
-        try harm.strike(site.appending(path: path).path)
+        try harm.failedAttempt(site.appending(path: path).path)
         let (status, report) = try check("--deep")
         expect(status, equals: 4)
         expect(report.findings.map(\.path.text).contains(path), "\(report)")
@@ -209,7 +209,7 @@ import ProgramTestSupport
         try files.copyItem(at: site, to: place.directory.appending(path: "spare"))
         try files.removeItem(atPath: full)
         try Data("x".utf8).write(to: URL(filePath: full))
-        try harm.strike(full)
+        try harm.failedAttempt(full)
         let before = try check()
         expect(before.status == 4 && !before.report.findings.isEmpty, "\(path) \(before)")
         try place.run(
@@ -296,7 +296,7 @@ import ProgramTestSupport
     func `says what makes packs and deliveries again that nobody has`(
         _ kind: String, _ harm: Harm
     ) throws {
-        for path in try paths(kind) { try harm.strike(site.appending(path: path).path) }
+        for path in try paths(kind) { try harm.failedAttempt(site.appending(path: path).path) }
         let repaired = try place.ended(4, "fsck", "site", "--deep", "--repair")
         expect(
             repaired.text.contains("'castree pack VERSION site --verify' makes them again"),
@@ -370,7 +370,7 @@ import ProgramTestSupport
         try expect(!place.ended(status, words: words).errors.isEmpty)
     }
 
-    @Test func `says with du what an origin's room is for`() throws {
+    @Test func `says with du what an origin's space is for`() throws {
         let usage = try place.originUsage()
         try expect(usage.objects.files, equals: paths("objects").count)
         expect(usage.releases.map(\.version), equals: ["2", "1"])

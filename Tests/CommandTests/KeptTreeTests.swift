@@ -22,7 +22,8 @@ import ProgramTestSupport
             let pulled = try place.device("pull", "site", "--keep").ended()
             try expect(place.contents(file), equals: "shared content", "\(offered)")
             if offered == "2" {
-                expect(pulled.errors.contains("version 1 lacked objects and is complete again"))
+                expect(
+                    pulled.errors.contains("version 1 was missing objects and is complete again"))
             }
             try place.device("fsck").ended()
         }

@@ -92,13 +92,15 @@ import ProgramTestSupport
     }
 
     @Test(arguments: [1, 2])
-    func `boot rolls back from a version that was never confirmed, and bans it at the last strike`(
-        strikes: Int
-    ) throws {
+    func
+        `boot rolls back from a version that was never confirmed, and bans it at the last failed attempt`(
+            failedAttempts: Int
+        ) throws
+    {
         try place.start("1")
         try place.castree("activate", "2")
-        let boots = ["boot", "--strikes", "\(strikes)"]
-        for _ in 1..<strikes {
+        let boots = ["boot", "--strikes", "\(failedAttempts)"]
+        for _ in 1..<failedAttempts {
             _ = try place.run(.castree, boots)
             let back = try place.run(.castree, boots + ["--json"])
             try expect(back.document(.boot).rolledBackFrom, equals: "2")
@@ -147,11 +149,11 @@ import ProgramTestSupport
         expect(replaced.contains("no boot tries it again"), "\(replaced)")
         let banned = try place.run(.castree, ["boot", "--strikes", "1"]).text
         expect(
-            banned.contains("never confirmed; it is banned (castree forgive lifts the ban)."),
+            banned.contains("never confirmed; it is banned (castree unban lifts the ban)."),
             "\(banned)")
     }
 
-    @Test func `rollback goes back, bans with the reason, and forgive lifts the ban`() throws {
+    @Test func `rollback goes back, bans with the reason, and unban lifts the ban`() throws {
         try place.start("1")
         try place.castree("activate", "2")
         let back = try place.done("rollback", "--reason", "white page", "--json")
@@ -164,7 +166,7 @@ import ProgramTestSupport
         expect(listed.map(\.knownGood), equals: [false, true])
 
         try expect(place.ended(1, "activate", "2", "--json").error().code, equals: "bannedVersion")
-        try expect(place.castree("forgive", "2", "--json").text, equals: "{\"version\":\"2\"}\n")
+        try expect(place.castree("unban", "2", "--json").text, equals: "{\"version\":\"2\"}\n")
         try place.done("activate", "2")
         try expect(place.castree("forgive", "2").status, equals: 3)
     }

@@ -23,7 +23,7 @@ import ProgramTestSupport
             "1. Two releases", "--version 1.0\n", "--version 2.0\n", "byte for byte",
             "2. The older one", "$ castree publish 1.0", "serve --updates http://127.0.0.1:",
             "version 1.0 is here", "version 1.0 has started", "version 1.0 is confirmed",
-            "3. The newer one", "$ castree publish 2.0", "Packed what version 1.0 lacks",
+            "3. The newer one", "$ castree publish 2.0", "Packed what version 1.0 is missing",
             "version 2.0 is here", "version 2.0 is confirmed", "The update cost",
             "4. A release that does not start", "$ castree publish broken",
             "version broken has started", "version broken was rolled back", "It shows 2.0 again",
@@ -51,15 +51,15 @@ import ProgramTestSupport
     }
 
     @Test(arguments: [
-        ("publish", "'castree publish 1.0 demo-origin' ended with status 1\n  castree: no room"),
-        ("serve", "castree serve did not start: no room"),
+        ("publish", "'castree publish 1.0 demo-origin' ended with status 1\n  castree: no space"),
+        ("serve", "castree serve did not start: no space"),
     ])
     func `stops with what the program said where a step fails`(_ step: String, _ sentence: String)
         throws
     {
         let program = """
             #!/bin/sh
-            case "$*" in *\(step)*) echo "castree: no room" >&2; exit 1 ;; esac
+            case "$*" in *\(step)*) echo "castree: no space" >&2; exit 1 ;; esac
             exec "\(ProgramUnderTest.castree.url.path)" "$@"
             """
         try place.write(["castree": program], to: "bin")

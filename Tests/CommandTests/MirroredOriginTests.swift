@@ -29,9 +29,9 @@ import ProgramTestSupport
     private var bucket: [String] { ["s3://bucket/app", "--endpoint", web.url, "--anonymous"] }
 
     private func serve(_ origin: [String], _ more: String...) throws -> Served {
-        let patience = origin.count > 1 ? ["--retries", "0", "--timeout", "5s"] : []
+        let timeouts = origin.count > 1 ? ["--retries", "0", "--timeout", "5s"] : []
         return try Served(
-            [ProgramUnderTest.castree.url.path, "origin", "serve"] + origin + more + patience
+            [ProgramUnderTest.castree.url.path, "origin", "serve"] + origin + more + timeouts
                 + ["--listen", "127.0.0.1:0"], in: place.directory)
     }
 
@@ -80,7 +80,7 @@ import ProgramTestSupport
                 words: ["--store", store, "pull", mirrored.url, "--activate", "--quiet"] + more)
             try expect(place.contents("\(store)/current/index.html"), equals: "<h1>one</h1>")
         }
-        // A next release comes by itself.
+        // A next release comes automatically.
         try place.add("2", ["index.html": "<h1>two</h1>"])
         try place.castree("publish", "2", "bucket/app", "--no-sync")
         let end = ContinuousClock.now + .seconds(60)

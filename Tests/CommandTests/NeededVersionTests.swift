@@ -29,11 +29,11 @@ import ProgramTestSupport
     }
 
     @Test func `status, lifecycle and rollback name one way back`() throws {
-        for (version, deed) in [("1", "1"), ("3", "3"), ("4", "1")] {
+        for (version, operation) in [("1", "1"), ("3", "3"), ("4", "1")] {
             try place.write(["index.html": version], to: "r\(version)")
             try place.castree("add", "r\(version)", "--version", version)
-            try place.castree("activate", deed)
-            guard version == deed else {
+            try place.castree("activate", operation)
+            guard version == operation else {
                 try place.castree("activate", version, "--at-next-boot")
                 _ = try place.boot()
                 continue

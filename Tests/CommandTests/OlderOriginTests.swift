@@ -24,7 +24,7 @@ import ProgramTestSupport
     }
 
     @Test(arguments: Kind.allCases)
-    func `go on with the first command that writes there, and their devices with them`(
+    func `continue with the first command that writes there, and their devices with them`(
         _ kind: Kind
     ) throws {
         try FileManager.default.copyItem(

@@ -50,7 +50,7 @@ import ProgramTestSupport
     private static let check =
         "/v0.1/public/codepush/update_check?deployment_key=KEY&app_version=1.0.0"
 
-    /// The bucket stands still: no archive can be put together until it goes on.
+    /// The bucket stands still: no archive can be put together until it continues.
     @Test("a check waits for no archive, and a client has eight of them made, all have 64")
     func bounds() throws {
         try publish(9)

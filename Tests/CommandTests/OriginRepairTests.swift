@@ -43,8 +43,8 @@ import ProgramTestSupport
         let repaired = try place.ended(1, "fsck", "--from", from, "--json")
         let report = try repaired.document(.repaired)
         // The tree's file is one of its own then, and is exchanged.
-        let deeds = ["fetchObject", "fetchObject"] + (isMissing ? ["rebuildTree"] : [])
-        expect(report.plan.map(\.action.text), equals: deeds)
+        let operations = ["fetchObject", "fetchObject"] + (isMissing ? ["rebuildTree"] : [])
+        expect(report.plan.map(\.action.text), equals: operations)
         expect(Set(report.findings.map(\.object.text)), equals: Set(lost))
         expect(report.findings.allSatisfy { $0.repaired.isTrue && $0.version == "1" })
         if let server {
@@ -182,7 +182,7 @@ import ProgramTestSupport
         }
     }
 
-    @Test("what is left of an origin repairs, and patience is taken for a directory, too")
+    @Test("what is left of an origin repairs, and a directory is waited for, too")
     func remains() throws {
         _ = try damage()
         for name in ["origin.json", "channels", "channels.json"] {
@@ -215,8 +215,8 @@ import ProgramTestSupport
         let done = try place.castree("fsck", "--repair").text
         let plan = try require(done.range(of: "The repair will:"))
         // What has no copy is not called repaired.
-        let deed = try require(done.range(of: "(noted: lost)"))
-        expect(plan.lowerBound < deed.lowerBound && !done.contains("(repaired)"))
+        let operation = try require(done.range(of: "(noted: lost)"))
+        expect(plan.lowerBound < operation.lowerBound && !done.contains("(repaired)"))
         try expect(place.checker("repair", "--dry-run", ".castree").status, equals: 4)
     }
 
@@ -278,7 +278,7 @@ import ProgramTestSupport
         try place.ended(16, "fsck", words: options)
     }
 
-    @Test func `a server goes on serving while its content is fetched again`() throws {
+    @Test func `a server continues serving while its content is fetched again`() throws {
         let served = try Served(place)
         try expect(served.get().body, equals: Release.first["index.html"])
         _ = try damage("index.html")

@@ -219,7 +219,7 @@ import ProgramTestSupport
         let text = try place.done("origin", "answer", "origin", "GET", path)
         expect(
             text.text.hasPrefix("HTTP/1.1 200 OK\n") && text.text.hasSuffix("\n\n<h1>one</h1>\n"))
-        // Who sends the file just now goes on with what it had.
+        // Who sends the file just now continues with what it had.
         try place.write(["part": "before"], to: ".")
         let (part, kept) = (place.url("part"), place.url("kept"))
         try FileManager.default.linkItem(at: part, to: kept)
@@ -235,7 +235,7 @@ import ProgramTestSupport
         expect(head.text.hasPrefix("HTTP/1.1 200 OK\n") && !head.text.contains("<h1>"))
         let none = try place.castree("origin", "answer", "origin", "GET", "/nothing")
         expect(none.status == 0 && none.text.hasPrefix("HTTP/1.1 404 Not Found\n"))
-        // A web server that shows the file goes on with what was right.
+        // A web server that shows the file continues with what was right.
         let refused = try place.run(
             .castree, ["origin", "answer", "origin", "GET", "/nothing", "--output", "part"])
         expect(refused.status != 0 && refused.errors.contains("404 Not Found"), "\(refused)")

@@ -31,7 +31,7 @@ import ProgramTestSupport
         return try answer.document(.packed)
     }
 
-    @Test func `publish packs everything, and what the version before lacks`() throws {
+    @Test func `publish packs everything, and what the version before is missing`() throws {
         let first = try run("publish", "1", "site")
         expect(first.packs.map(\.fromVersion) == [.null] && first.packs[0].objects == 3)
         expect(first.manifestBytes > 0)
@@ -66,7 +66,7 @@ import ProgramTestSupport
         _ = try run("publish", "1", "site")
         let answer = try place.done("publish", "2", "site", "--no-sync", "--packs-later")
         expect(answer.errors.contains("version 2 is offered; its packs follow"))
-        expect(answer.text.contains("Packed what version 1 lacks: 2 objects"))
+        expect(answer.text.contains("Packed what version 1 is missing: 2 objects"))
         try expect(place.release()["delivery"] is String)
     }
 
@@ -92,10 +92,10 @@ import ProgramTestSupport
         expect(usage.text.split(separator: "\n").first?.contains("CONTENT"), equals: true)
         let document = try place.originUsage()
         expect(document.packs.files == 3 && document.deliveries.files == 2)
-        let legs = try require(document.channels.first?.releases.first?.packs)
-        expect(legs.map(\.fromVersion), equals: [nil, "1"])
-        expect(legs[1].requests == 3 && legs[1].rawRequests == 4)
-        expect(legs[1].bytes.number < legs[1].rawBytes.number / 10)
+        let entries = try require(document.channels.first?.releases.first?.packs)
+        expect(entries.map(\.fromVersion), equals: [nil, "1"])
+        expect(entries[1].requests == 3 && entries[1].rawRequests == 4)
+        expect(entries[1].bytes.number < entries[1].rawBytes.number / 10)
         let channels = try place.castree("channels", "site")
         expect(channels.text.contains("2 from 1: "), "\(channels)")
         // A directory that is no origin may be called like a version.
@@ -119,7 +119,7 @@ import ProgramTestSupport
         let packed = try run("pack", "1", "site", "--verify", "--pack-base", "2")
         expect(packed.packs.map(\.fromVersion), equals: [nil, "2"])
         let more = try place.castree("publish", "1", "site", "--pack-base", "3")
-        expect(more.text.contains("Packed what version 3 lacks"))
+        expect(more.text.contains("Packed what version 3 is missing"))
         expect(more.text.contains("2 packs stay as they are."))
     }
 

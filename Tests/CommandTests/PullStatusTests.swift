@@ -6,7 +6,7 @@ import ProgramTestSupport
 
     init() throws { place = try .offeringFirst() }
 
-    /// Starts what waits and vouches for it.
+    /// Starts what waits and confirms it.
     private func start() throws {
         let boot = try place.device("boot", "--json").document(.boot)
         try expect(
@@ -96,7 +96,7 @@ import ProgramTestSupport
         try expect(told().reaches.isNull)
     }
 
-    @Test func `a banned release is 20, and forgiven it is none`() throws {
+    @Test func `a banned release is 20, and unbanned it is none`() throws {
         try expect(place.device("pull", "site", "--activate").status, equals: 0)
         try start()
         try place.publish("2")

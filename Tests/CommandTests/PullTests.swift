@@ -198,7 +198,7 @@ import ProgramTestSupport
         try expect(pull("ftp://127.0.0.1/x").status, equals: 1)
     }
 
-    @Test("pull that lacks a file of the release fails, shows nothing, and can be repeated")
+    @Test("pull that is missing a file of the release fails, shows nothing, and can be repeated")
     func lackingFile() throws {
         try place.publish("1")
         let origin = try served()
@@ -214,7 +214,7 @@ import ProgramTestSupport
     }
 
     @Test(.timeLimit(.minutes(60)), arguments: [SIGINT, SIGKILL])
-    func `pull that ends early keeps what has come, status says so, and the next one goes on`(
+    func `pull that ends early keeps what has come, status says so, and the next one continues`(
         _ signal: Int32
     ) throws {
         try place.add("3", ["index.html": "3", "large": Self.large])

@@ -42,7 +42,7 @@ struct RootTests {
         return found
     }
 
-    @Test func `leaves nothing that is not the owner's, and the owner goes on`() throws {
+    @Test func `leaves nothing that is not the owner's, and the owner continues`() throws {
         for words in [
             ["add", "release-2", "--version", "2"], ["activate", "2"], ["gc"], ["fsck"],
             ["fsck", "--repair"], ["retire", "1"], ["add", "release-1", "--version", "1"], ["gc"],
@@ -59,7 +59,7 @@ struct RootTests {
         try owner("fsck", "--deep").ended()
     }
 
-    @Test func `makes a store or an origin in the owner's directory for the owner, who goes on`()
+    @Test func `makes a store or an origin in the owner's directory for the owner, who continues`()
         throws
     {
         try makeOwned("state")
@@ -262,7 +262,7 @@ struct RootTests {
     }
 
     @Test(
-        "signs by a key of the owner as its owner, who goes on, and makes keys that the owner can use"
+        "signs by a key of the owner as its owner, who continues, and makes keys that the owner can use"
     )
     func signed() throws {
         let directory = place.directory.path

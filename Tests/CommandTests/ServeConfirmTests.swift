@@ -1,6 +1,6 @@
 import ProgramTestSupport
 
-// Who may vouch for a version at a running server.
+// Who may confirm a version at a running server.
 @Suite struct ServeConfirmTests {
     let place: Workplace
 

@@ -25,7 +25,7 @@ import ProgramTestSupport
         expect(errors.contains("versions/1/js/app.js, which has its bytes"))
     }
 
-    @Test func `a running server goes on when all objects are taken away`() throws {
+    @Test func `a running server continues when all objects are taken away`() throws {
         let served = try Served(place)
         for name in try place.names(in: ".castree/objects") {
             try place.remove(".castree/objects/\(name)")

@@ -1,6 +1,6 @@
 import ProgramTestSupport
 
-// docs/serving.md, "What counts as a start, and the strikes", on the programs.
+// docs/serving.md, "What counts as a start, and the failed attempts", on the programs.
 @Suite struct StartTests {
     let place: Workplace
     /// Longer than any test takes.
@@ -17,7 +17,7 @@ import ProgramTestSupport
     private func lifecycle() throws -> JSON { try place.lifecycle() }
 
     /// What `castree lifecycle` says of starts.
-    private func trials() throws -> String {
+    private func attempts() throws -> String {
         let text = try place.castree("lifecycle", "--json").text
         guard let start = text.range(of: "\"trials\":[") else { return "" }
         return String(text[start.upperBound...].prefix { $0 != "]" })
@@ -35,8 +35,8 @@ import ProgramTestSupport
                 ? "mkfifo p; exec 3<>p 4>p 3<&-; \"$0\" boot \(option) >&4; s=$?; rm p; exit $s"
                 : "exec \"$0\" boot \(option) \(output)"
             try place.run(.shell, ["-c", script, program]).ended(1, saying: "standard output")
-            let trials = try trials()
-            expect(!trials.contains("\"strikes\":1"), "\(trials)")
+            let attempts = try attempts()
+            expect(!attempts.contains("\"strikes\":1"), "\(attempts)")
         }
         let boot = try place.boot()
         expect(boot.version, equals: "2")
@@ -91,10 +91,10 @@ import ProgramTestSupport
         let fields = ["Accept": "text/html", "If-None-Match": "*"]
         expect(tag != nil)
         try expect(served.get("/", fields).status, equals: 304)
-        try expect(lifecycle().current == "1" && trials().isEmpty)
+        try expect(lifecycle().current == "1" && attempts().isEmpty)
         try expect(served.get().body, equals: Release.second["index.html"])
         try expect(lifecycle().current, equals: "2")
-        try expect(trials().contains("\"strikes\":1"))
+        try expect(attempts().contains("\"strikes\":1"))
     }
 
     @Test("a browser that asks whether its copy is right starts a version with the same page")
@@ -120,7 +120,7 @@ import ProgramTestSupport
             try expect(served.get().body, equals: Release.second["index.html"])
             _ = try served.end()
             try expect(lifecycle().current == "2" && lifecycle().boot.isNull)
-            try expect(trials().contains("\"strikes\":0,\"takenBack\":\(takenBack)"))
+            try expect(attempts().contains("\"strikes\":0,\"takenBack\":\(takenBack)"))
         }
         let served = try Served(place, patient)
         try expect(served.get().body, equals: Release.second["index.html"])
@@ -130,16 +130,16 @@ import ProgramTestSupport
     }
 
     @Test(arguments: [1, 2])
-    func `a killed server is a strike, and the last one bans`(strikes: Int) throws {
-        let options = patient + ["--strikes", "\(strikes)"]
-        for strike in 1...strikes {
+    func `a killed server is a failed attempt, and the last one bans`(failedAttempts: Int) throws {
+        let options = patient + ["--strikes", "\(failedAttempts)"]
+        for failedAttempt in 1...failedAttempts {
             let killed = try Served(place, options)
             try expect(killed.get().body, equals: Release.second["index.html"])
             _ = try killed.end(SIGKILL)
             let next = try Served(place, options)
             // It has failed; the reload that follows starts nothing.
             for _ in 1...3 { try expect(next.get().body, equals: Release.first["index.html"]) }
-            try expect(lifecycle().bad.count, equals: (strike == strikes ? 1 : 0))
+            try expect(lifecycle().bad.count, equals: (failedAttempt == failedAttempts ? 1 : 0))
             _ = try next.end()
         }
         try expect(lifecycle().bad.map(\.version), equals: ["2"])
@@ -160,7 +160,7 @@ import ProgramTestSupport
         try expect(lifecycle().current == "2" && lifecycle().knownGood.first == "2")
     }
 
-    @Test("serve goes on with what boot has started, and boot joins what serve watches")
+    @Test("serve continues with what boot has started, and boot joins what serve watches")
     func bootAndServe() throws {
         let boot = try place.boot()
         expect(boot.version, equals: "2")
@@ -210,7 +210,9 @@ import ProgramTestSupport
         _ = try served.end()
     }
 
-    @Test func `a page after a strike starts what somebody has made current meanwhile`() throws {
+    @Test func `a page after a failed attempt starts what somebody has made current meanwhile`()
+        throws
+    {
         let served = try Served(place, ["--confirm-within", "1s"])
         try expect(served.get().body, equals: Release.second["index.html"])
         let end = ContinuousClock.now + .seconds(120)
@@ -218,7 +220,7 @@ import ProgramTestSupport
         // The page that was left never loads itself again.
         try place.castree("activate", "2")
         try expect(served.get().body, equals: Release.second["index.html"])
-        try expect(trials().contains("\"strikes\":2"))
+        try expect(attempts().contains("\"strikes\":2"))
         _ = try served.end()
     }
 
@@ -241,7 +243,7 @@ import ProgramTestSupport
             }
             let name = "process \(watcher.processIdentifier) (serve, stopped)"
             let shown = try place.castree("lifecycle").text
-            expect(shown.contains("watched by  \(name)"), "\(shown)")
+            expect(shown.contains("watched by   \(name)"), "\(shown)")
             try expect(place.run(.castree, ["boot"]).errors.contains(name))
             try place.castree("activate", "3")
             let other = try Served(place, patient)

@@ -61,7 +61,7 @@ import ProgramTestSupport
         expect(finished.status, equals: 1)
         expect(problems.map(\.code), equals: ["missingManifest"])
         expect(problems.first?.version == "2")
-        // One that is made again lacks nothing that anybody could fetch, and is a problem all the same.
+        // One that is made again is missing nothing that anybody could fetch, and is a problem all the same.
         try expect(place.run(.castree, copy + ["fsck", "--repair"]).status, equals: 4)
         let repaired = try place.ended(1, words: copy + ["status"])
         expect(!repaired.text.contains("waits"), "\(repaired)")
@@ -85,7 +85,7 @@ import ProgramTestSupport
         try expect(self.status().wayBack, equals: "1")
         let lines = try place.castree("status").text.split(separator: "\n")
         expect(lines.count <= 10)
-        expect(lines.contains { $0.contains("2, on trial, 1 start not confirmed") }, "\(lines)")
+        expect(lines.contains { $0.contains("2, being tried, 1 start not confirmed") }, "\(lines)")
         expect(lines.last?.hasPrefix("well"), equals: true)
     }
 
@@ -161,7 +161,7 @@ import ProgramTestSupport
     }
 
     /// Each way to be in need of somebody, done to a store with the versions 1 (current) and 2, and its code.
-    static let troubles: [(name: String, code: String, version: String?)] = [
+    static let problems: [(name: String, code: String, version: String?)] = [
         ("lost content", "incompleteVersion", "1"), ("lost tree", "missingTree", "1"),
         ("lost manifest", "missingManifest", "2"), ("lost link", "wrongCurrentLink", "1"),
         ("edited lifecycle", "editedLifecycle", nil), ("broken lifecycle", "damagedLifecycle", nil),
@@ -169,7 +169,7 @@ import ProgramTestSupport
         ("no start confirmed", "unconfirmed", "1"),
     ]
 
-    @Test(arguments: troubles)
+    @Test(arguments: problems)
     func `what does not mend itself is a problem`(
         _ name: String, _ code: String, _ version: String?
     ) throws {

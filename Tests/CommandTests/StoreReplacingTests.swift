@@ -13,7 +13,8 @@ import ProgramTestSupport
         try place.shell("chmod -R u+w .castree && rm -rf .castree").ended()
     }
 
-    @Test func `a server goes on with the store that is made where the first was deleted`() throws {
+    @Test func `a server continues with the store that is made where the first was deleted`() throws
+    {
         let app = Served.newApp()
         let served = try Served(place, ["--app-id", app, "--dashboard"])
         try expect(served.get().body, equals: Release.first["index.html"])

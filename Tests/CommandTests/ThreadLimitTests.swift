@@ -1,6 +1,6 @@
 import ProgramTestSupport
 
-// docs/serving.md: SIGTERM ends a server, and what it lacks is said at its start.
+// docs/serving.md: SIGTERM ends a server, and what it is missing is said at its start.
 @Suite(
     "A limit of tasks (LimitNPROC=, TasksMax=)",
     .needsOtherUser)

@@ -40,7 +40,7 @@ import ProgramTestSupport
         var after: [String]?
     }
 
-    /// What has nothing but the object at hand.
+    /// What has nothing but the object available.
     static let makers: [Maker] = [
         .init(arguments: ["activate", "1"], file: ".castree/versions/1/a"),
         .init(
@@ -52,7 +52,7 @@ import ProgramTestSupport
             after: ["--store", "device", "pull", "site", "--keep"]),
     ]
 
-    /// What has the right bytes at hand.
+    /// What has the right bytes available.
     static let healers: [Maker] = [
         .init(
             arguments: ["add", "source.tar", "--version", "2", "--no-sync"],
@@ -99,7 +99,7 @@ import ProgramTestSupport
     }
 
     @Test(
-        "is made anew by whatever has the right bytes at hand, and that is said",
+        "is made anew by whatever has the right bytes available, and that is said",
         arguments: Touch.allCases)
     func healing(_ touch: Touch) throws {
         for maker in Self.healers {

@@ -182,7 +182,7 @@ import ProgramTestSupport
     }
 
     @Test(
-        "lets a kiosk go on with what it shows while nobody signs what its origin offers",
+        "lets a kiosk continue with what it shows while nobody signs what its origin offers",
         .timeLimit(.minutes(60)))
     func kiosk() throws {
         try place.add("1", Release.first)

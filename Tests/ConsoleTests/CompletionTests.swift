@@ -104,7 +104,8 @@ import Expectations
         try expect(completed("add 'x y' z", stub), equals: "4addx\\ y\n")
     }
 
-    @Test func `bash takes quoting from the words, and puts no space after what goes on`() throws {
+    @Test func `bash takes quoting from the words, and puts no space after what continues`() throws
+    {
         expect(bash(["checkout", "2.0", ""]), equals: [":directories"])
         expect(bash(["checkout", "\\2."]), equals: ["2.0", "2.1"])
         expect(bash(["checkout", "'2."]), equals: ["2.0", "2.1"])

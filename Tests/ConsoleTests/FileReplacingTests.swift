@@ -6,7 +6,7 @@ import StorageTestSupport
 @Suite("A file that is replaced") struct FileReplacingTests {
     private let directory = TemporaryDirectory()
 
-    /// A disk without room.
+    /// A disk without space.
     private let full = FaultyFileSystem { $0.verb == .write ? $0.error(ENOSPC) : nil }
 
     private func path(_ name: String) -> String { directory.appending(name) }
@@ -25,8 +25,8 @@ import StorageTestSupport
         try put("page", "old page", mode: mode)
         let disk = FaultyFileSystem()
         let seen = Mutex<[Int?]>([])
-        disk.onEach { moment, operation in
-            guard moment == .before, operation.verb == .write else { return }
+        disk.onEach { timing, operation in
+            guard timing == .before, operation.verb == .write else { return }
             seen.withLock { $0.append(try? Damage.mode(operation.path)) }
         }
         try expect(replaceFile(path("page"), with: Array("new".utf8), on: disk))
@@ -118,8 +118,8 @@ import StorageTestSupport
     }
 
     @Test
-    func `on a full disk says to make room there, and names no command for the store`() throws {
-        let error = expectRefusal(.outOfSpace, saying: "make room there") {
+    func `on a full disk says to free space there, and names no command for the store`() throws {
+        let error = expectRefusal(.outOfSpace, saying: "free space there") {
             try replaceFile(path("page"), with: Array("new".utf8), on: full)
         }
         expect(error?.message.contains("castree gc"), equals: false)

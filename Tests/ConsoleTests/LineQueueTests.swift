@@ -43,7 +43,7 @@ struct LineQueueTests {
         expect(pipe.read { $0.hasSuffix("line 2000\n") }, equals: lines.joined())
     }
 
-    @Test func `that are long go in pieces, none of which a pipe with room refuses`() {
+    @Test func `that are long go in pieces, none of which a pipe with space refuses`() {
         let pipe = SmallPipe()
         let queue = queue(pipe)
         let line = Array((String(repeating: "y", count: 50_000) + "\n").utf8)

@@ -4,7 +4,7 @@ import Expectations
 
 @Suite struct ProgressLineTests {
     private let line = ProgressLine(
-        deed: "Hashing", done: 512 << 20, total: 1 << 30, unit: .bytes, elapsed: .seconds(4))
+        operation: "Hashing", done: 512 << 20, total: 1 << 30, unit: .bytes, elapsed: .seconds(4))
 
     @Test func `a wide line shows bar, share, bytes, rate and time left`() {
         expect(
@@ -25,7 +25,7 @@ import Expectations
         }
     }
 
-    @Test func `a narrow line keeps the deed and the share longest`() {
+    @Test func `a narrow line keeps the operation and the share longest`() {
         expect(line.text(columns: 13), equals: "Hashing   50%")
         expect(line.text(columns: 7), equals: "Hashing")
         expect(line.text(columns: 4), equals: "Has…")
@@ -61,7 +61,8 @@ import Expectations
 
     @Test func `things are counted with their noun`() {
         let line = ProgressLine(
-            deed: "Linking", done: 1500, total: 10_000, unit: .count("files"), elapsed: .seconds(1)
+            operation: "Linking", done: 1500, total: 10_000, unit: .count("files"),
+            elapsed: .seconds(1)
         )
         expect(
             line.text(columns: 100).hasSuffix("15%   1,500/10,000 files       1,500/s  0:06 left"))
@@ -70,13 +71,13 @@ import Expectations
     @Test(arguments: [(59, "0:59"), (61, "1:01"), (3600, "1:00:00"), (90_061, "25:01:01")])
     func `the time left reads as a clock`(seconds: Int, clock: String) {
         let line = ProgressLine(
-            deed: "", done: 1, total: 1 + seconds, unit: .count("x"), elapsed: .seconds(1))
+            operation: "", done: 1, total: 1 + seconds, unit: .count("x"), elapsed: .seconds(1))
         expect(line.text(columns: 200).hasSuffix("\(clock) left"))
     }
 
-    @Test func `a deed from outside is escaped`() {
+    @Test func `an operation from outside is escaped`() {
         var line = line
-        line.deed = "a\u{1B}[2J"
+        line.operation = "a\u{1B}[2J"
         expect(line.text(columns: 79).hasPrefix(#"a\u{1B}[2J"#))
     }
 }
@@ -94,7 +95,7 @@ import Expectations
 
         func bar(total: Int? = 100, on line: StatusLine?) -> ProgressBar {
             ProgressBar(
-                deed: "Work", total: total, unit: .count("files"), statusLine: line,
+                operation: "Work", total: total, unit: .count("files"), statusLine: line,
                 now: { self.time.withLock { $0 } })
         }
 

@@ -7,7 +7,7 @@
 // took a third of the time in which the tests are built (12 ms each; a call takes 1 or 2). What throws is expected by
 // the macro still. Whoever imports this has `Testing` and `Foundation`, too.
 
-/// Records an issue unless a condition holds; the test goes on.
+/// Records an issue unless a condition holds; the test continues.
 package func expect(
     _ condition: Bool, _ comment: @autoclosure () -> Comment? = nil,
     fileID: String = #fileID, filePath: String = #filePath, line: Int = #line,
@@ -18,7 +18,7 @@ package func expect(
     record("this does not hold: \(sourceLine(place))", comment(), at: place)
 }
 
-/// Records an issue with both values unless they are equal; the test goes on.
+/// Records an issue with both values unless they are equal; the test continues.
 package func expect<Value: Equatable>(
     _ found: Value, equals expected: Value, _ comment: @autoclosure () -> Comment? = nil,
     fileID: String = #fileID, filePath: String = #filePath, line: Int = #line,
@@ -55,7 +55,7 @@ package func require(
     throw RequirementFailed()
 }
 
-/// Ends a test that cannot go on with what it has found.
+/// Ends a test that cannot continue with what it has found.
 package struct Unexpected: Error, CustomStringConvertible {
     package let description: String
     package init(_ found: some Any) { description = "\(found)" }
@@ -81,7 +81,7 @@ private func record(_ what: String, _ comment: Comment?, at place: SourceLocatio
     Issue.record(Comment(rawValue: text), sourceLocation: place)
 }
 
-/// The line of a test that an issue stands in, as far as its file is at hand.
+/// The line of a test that an issue stands in, as far as its file is available.
 private func sourceLine(_ place: SourceLocation) -> String {
     // A program that was carried elsewhere has no sources beside it: its issues name file and line without the text.
     guard let text = try? String(contentsOf: URL(filePath: place.filePath), encoding: .utf8)

@@ -145,7 +145,7 @@ extension JSON {
     package static prefix func ! (value: JSON) -> Bool { !value.isTrue }
 }
 
-/// Records an issue unless a value of a document is the expected one; the test goes on.
+/// Records an issue unless a value of a document is the expected one; the test continues.
 package func expect(
     _ found: JSON, equals expected: some JSONConvertible,
     _ comment: @autoclosure () -> Comment? = nil,
@@ -157,7 +157,7 @@ package func expect(
         fileID: fileID, filePath: filePath, line: line, column: column)
 }
 
-/// Records an issue with both lists unless the values of documents are the expected ones; the test goes on.
+/// Records an issue with both lists unless the values of documents are the expected ones; the test continues.
 package func expect(
     _ found: [JSON], equals expected: [some JSONConvertible],
     _ comment: @autoclosure () -> Comment? = nil,

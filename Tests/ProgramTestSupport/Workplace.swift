@@ -6,7 +6,7 @@ package final class Workplace {
     private let owner: TemporaryDirectory
     package var directory: URL { URL(filePath: owner.path) }
 
-    /// - Parameter inMemory: whether syncs may mean nothing, where the system has room in memory.
+    /// - Parameter inMemory: whether syncs may mean nothing, where the system has space in memory.
     package init(inMemory: Bool = false) {
         owner = inMemory ? TemporaryDirectory(inMemory: true) : TemporaryDirectory()
     }

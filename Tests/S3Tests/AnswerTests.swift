@@ -20,7 +20,7 @@ import BucketTestSupport
         [("etag", tag), ("content-range", "bytes \(from)-\(total - 1)/\(total)")]
     }
 
-    @Test func `a read that breaks off goes on where it was`() throws {
+    @Test func `a read that breaks off continues where it was`() throws {
         let script = try ScriptedBucket([
             .cut(200, Self.whole(10), "0123"), .cut(206, Self.part(4, 10), "45"),
             .answer(206, Self.part(6, 10), "6789"),

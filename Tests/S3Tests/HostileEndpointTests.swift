@@ -123,7 +123,7 @@ import StorageTestSupport
     enum Verb: String, CaseIterable, Sendable {
         case get, range, head, list, put, create, replace, delete
 
-        /// Whether it ends with what counts as success, or as the file's absence.
+        /// Whether it ends with what counts as success, or as a missing file.
         func isBelieved(_ bucket: S3Storage) throws -> Bool {
             let body = try StorageBody(Array("bytes".utf8))
             switch self {

@@ -18,7 +18,7 @@ package final class TestPeer {
     ///   - closes: whether the connection ends with it.
     package init(_ raw: Int32, isClient: Bool = false, closes: Bool = true) {
         (self.raw, self.isClient, self.closes) = (raw, isClient, closes)
-        TestSocket.limitPatience(raw)
+        TestSocket.limitWaiting(raw)
     }
 
     deinit { if closes { close() } }

@@ -42,7 +42,7 @@ public enum TestSocket {
     /// other work may be slow.
     public static func connected(to port: UInt16, isIPv6: Bool = false) throws -> Int32 {
         let raw = make(isIPv6 ? AF_INET6 : AF_INET)
-        limitPatience(raw)
+        limitWaiting(raw)
         guard connect(raw, to: port, isIPv6: isIPv6) else {
             let number = errno
             close(raw)
@@ -113,7 +113,7 @@ public enum TestSocket {
     }
 
     /// Lets reading and writing fail that wait longer than two minutes.
-    public static func limitPatience(_ raw: Int32) {
+    public static func limitWaiting(_ raw: Int32) {
         var limit = timeval(tv_sec: 120, tv_usec: 0)
         let size = socklen_t(MemoryLayout<timeval>.size)
         setsockopt(raw, SOL_SOCKET, SO_RCVTIMEO, &limit, size)

@@ -11,10 +11,10 @@ struct StartPicture: Hashable {
         /// Whether the system has not started anew since.
         var isOfThisSystem: Bool
     }
-    struct Trial: Hashable {
+    struct Attempt: Hashable {
         var version: String
         var content: String
-        var strikes: Int
+        var failedAttempts: Int
         var takenBack: Int
     }
 
@@ -24,7 +24,7 @@ struct StartPicture: Hashable {
     var knownGood: [String]
     var bans: [String]
     var boot: Boot?
-    var trials: [Trial]
+    var attempts: [Attempt]
     var lock: Int?
     /// The content that each server has shown last, by its first name.
     var pages: [String?]
@@ -46,9 +46,10 @@ struct StartPicture: Hashable {
                 version: $0.version, isWatched: $0.isWatched, isCounted: $0.content != nil,
                 isOfThisSystem: $0.system == system)
         }
-        trials = lifecycle.trials.map {
-            Trial(
-                version: $0.version, content: content($0.content), strikes: $0.strikes,
+        attempts = lifecycle.attempts.map {
+            Attempt(
+                version: $0.version, content: content($0.content),
+                failedAttempts: $0.failedAttempts,
                 takenBack: $0.takenBack)
         }
         self.lock = lock

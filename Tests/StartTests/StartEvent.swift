@@ -91,7 +91,7 @@ enum StartEvent: Hashable {
     }
 }
 
-/// The rules by which a world goes on: real ones but for what is planted.
+/// The rules by which a world continues: real ones but for what is planted.
 struct StartModel {
     var bug: PlantedBug?
     /// Whether what is pending waits for the first page of the next process.
@@ -119,7 +119,7 @@ struct StartModel {
             world.lifecycle.knownGood = ["1"]
             world.confirmed = ["1"]
         }
-        world.settle()
+        world.commit()
         return world
     }
 
@@ -146,7 +146,7 @@ struct StartModel {
             }
         guard var result else { return nil }
         note(world, &result, event)
-        result.settle()
+        result.commit()
         return result
     }
 
@@ -319,7 +319,8 @@ struct StartModel {
         case .kept where after.lifecycle.boot?.token != before.lifecycle.boot?.token:
             // A start that was taken back is none, be it this navigation's or an earlier one's.
             guard let boot = before.lifecycle.boot, let content = boot.content,
-                after.lifecycle.strikes(of: content) < before.lifecycle.strikes(of: content),
+                after.lifecycle.failedAttempts(of: content)
+                    < before.lifecycle.failedAttempts(of: content),
                 let taken = counted(boot), let count = after.starts[taken]
             else { break }
             after.starts[taken] = max(0, count - 1)

@@ -28,10 +28,10 @@ enum StartInvariants {
         for good in before.lifecycle.knownGood where after.lifecycle.unconfirmed != nil {
             let tried = after.lifecycle.unconfirmed?.version ?? ""
             if StartVersions.firstName(good) == StartVersions.firstName(tried) {
-                return "\(tried) is on trial, whose content is known good"
+                return "\(tried) is being tried, whose content is known good"
             }
         }
-        // A strike has one start that failed, or three that were stopped.
+        // A failed attempt has one start that failed, or three that were stopped.
         for (version, count) in after.starts
         where count > 6 && after.lifecycle.wayBack != nil && before.starts[version] == 6 {
             return "\(version) was started \(count) times and is not left"
@@ -50,13 +50,14 @@ enum StartInvariants {
         _ before: StartWorld, _ event: StartEvent, _ after: StartWorld
     ) -> String? {
         if case .unshown = event {
-            let (then, now) = (before.lifecycle.trials, after.lifecycle.trials)
+            let (then, now) = (before.lifecycle.attempts, after.lifecycle.attempts)
             guard after.lifecycle.unconfirmed == nil || before.lifecycle == after.lifecycle else {
-                return "a start that was not shown goes on"
+                return "a start that was not shown continues"
             }
-            for trial in now where trial.strikes > before.lifecycle.strikes(of: trial.content) {
+            for attempt in now
+            where attempt.failedAttempts > before.lifecycle.failedAttempts(of: attempt.content) {
                 // The third that is taken back in a row counts as a failure.
-                let takenBack = then.first { $0.content == trial.content }?.takenBack ?? 0
+                let takenBack = then.first { $0.content == attempt.content }?.takenBack ?? 0
                 guard takenBack >= 2 else { return "what was not shown counts" }
             }
         }
@@ -75,12 +76,12 @@ enum StartInvariants {
         case .time where before.lifecycle.unconfirmed?.isUncounted == true: break
         default: return nil
         }
-        return after.lifecycle.trials.contains {
-            $0.strikes > before.lifecycle.strikes(of: $0.content)
+        return after.lifecycle.attempts.contains {
+            $0.failedAttempts > before.lifecycle.failedAttempts(of: $0.content)
         } ? "what a stranger may have opened counts" : nil
     }
 
-    /// What a service worker hid is neither good nor at fault, and goes on in nobody's name.
+    /// What a service worker hid is neither good nor at fault, and continues in nobody's name.
     private static func ofKept(
         _ before: StartWorld, _ process: Int, _ after: StartWorld
     ) -> String? {
@@ -89,14 +90,15 @@ enum StartInvariants {
                 return "\(good) is known good, which was not shown"
             }
         }
-        for trial in after.lifecycle.trials {
-            guard trial.strikes <= before.lifecycle.strikes(of: trial.content) else {
+        for attempt in after.lifecycle.attempts {
+            guard attempt.failedAttempts <= before.lifecycle.failedAttempts(of: attempt.content)
+            else {
                 return "what was not shown counts"
             }
         }
         guard let boot = after.lifecycle.unconfirmed else { return nil }
         return after.processes[process]?.judge.watchedToken == boot.token
-            ? "a start that was not shown goes on" : nil
+            ? "a start that was not shown continues" : nil
     }
 
     /// A start takes from nobody the token with which an earlier one may still say that it works.
@@ -108,7 +110,7 @@ enum StartInvariants {
         else { return nil }
         var lifecycle = after.lifecycle
         do throws(StoreError) {
-            _ = try lifecycle.vouch(app.version, token: app.token)
+            _ = try lifecycle.acceptConfirmation(app.version, token: app.token)
         } catch { return "\(app.version) says that it works and is not believed" }
         guard lifecycle.knownGood.contains(app.version) else {
             return "\(app.version) says that it works and is not known good"
@@ -137,11 +139,11 @@ enum StartInvariants {
     ) -> String? {
         guard case .stop = event, before.lifecycle != after.lifecycle,
             let boot = before.lifecycle.boot, let content = boot.content,
-            let trial = before.lifecycle.trials.first(where: { $0.content == content }),
-            trial.takenBack < 2
+            let attempt = before.lifecycle.attempts.first(where: { $0.content == content }),
+            attempt.takenBack < 2
         else { return nil }
         guard after.lifecycle.current == before.lifecycle.current,
-            after.lifecycle.strikes(of: content) == trial.strikes - 1
+            after.lifecycle.failedAttempts(of: content) == attempt.failedAttempts - 1
         else { return "a stop counts as a failure" }
         return nil
     }
@@ -167,7 +169,7 @@ enum StartInvariants {
             }
         // A confirmation that waited is anybody's.
         guard isOthers, !after.lifecycle.knownGood.contains(boot.version) else { return nil }
-        return after.lifecycle.boot == boot && after.lifecycle.trials == before.lifecycle.trials
+        return after.lifecycle.boot == boot && after.lifecycle.attempts == before.lifecycle.attempts
             ? nil : "another process has judged a start that is watched"
     }
 

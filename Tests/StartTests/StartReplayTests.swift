@@ -33,7 +33,7 @@ private struct Replay {
         }
         wayCount += 1
         guard depth > 0 else { return }
-        // The first goes on with what is there.
+        // The first continues with what is there.
         var living: RealStarts? = real
         for (event, next) in changes {
             let real = try living ?? again(way)
@@ -94,8 +94,8 @@ private struct EdgeKind: Hashable {
             then.boot != now.boot)
         note("lock to \(now.lock == nil)", then.lock != now.lock)
         note("pages", then.pages != now.pages)
-        note("strikes", then.trials.map(\.strikes) != now.trials.map(\.strikes))
-        note("taken back", then.trials.map(\.takenBack) != now.trials.map(\.takenBack))
+        note("strikes", then.attempts.map(\.failedAttempts) != now.attempts.map(\.failedAttempts))
+        note("taken back", then.attempts.map(\.takenBack) != now.attempts.map(\.takenBack))
         self.changes = changes
         isKnown = [
             then.boot != nil, then.boot?.isWatched == true, then.pending != nil, then.lock != nil,

@@ -24,7 +24,7 @@ struct StartWorld: Hashable {
     var app: Lifecycle.Confirmation?
     /// The one that it made before, which may still run.
     var earlier: Lifecycle.Confirmation?
-    /// Contents that somebody has vouched for, by the first name of each.
+    /// Contents that somebody has confirmed, by the first name of each.
     var confirmed: Set<String> = []
     /// How often each content was really started since it was confirmed or somebody asked for another.
     var starts: [String: Int] = [:]
@@ -58,7 +58,7 @@ struct StartWorld: Hashable {
     }
 
     /// Forgets what can decide nothing any more, so that equal states are equal.
-    mutating func settle() {
+    mutating func commit() {
         for index in processes.indices {
             processes[index]?.judge.lastLook = .zero
             if let held = processes[index]?.judge.heldBack, held != lifecycle {
@@ -112,10 +112,10 @@ final class StartModelLedger: StartLedger, @unchecked Sendable {
         (self.world, self.process, self.bug) = (world, process, bug)
     }
 
-    func request(strikes: Int = 2) -> StartRequest {
+    func request(failedAttempts: Int = 2) -> StartRequest {
         StartRequest(
             token: world.freshToken, time: 0, system: world.isOddBoot ? "odd" : "even",
-            strikes: strikes)
+            failedAttempts: failedAttempts)
     }
 
     func lifecycle() throws(StoreError) -> Lifecycle { world.lifecycle }
@@ -131,7 +131,7 @@ final class StartModelLedger: StartLedger, @unchecked Sendable {
     func releaseLock() { if world.lock == process { world.lock = nil } }
 
     func begin(_ request: StartRequest) throws(StoreError) -> Begun {
-        let own = self.request(strikes: request.strikes)
+        let own = self.request(failedAttempts: request.failedAttempts)
         var request = request
         (request.token, request.time, request.system) = (own.token, own.time, own.system)
         request.canShow = own.canShow
@@ -139,7 +139,7 @@ final class StartModelLedger: StartLedger, @unchecked Sendable {
         return try world.lifecycle.begin(request, versions)
     }
 
-    func leave(_ departure: Departure, strikes: Int) throws(StoreError) -> LeftVersion? {
+    func leave(_ departure: Departure, failedAttempts: Int) throws(StoreError) -> LeftVersion? {
         var departure = departure
         if case .stopped(let version, let token) = departure, bug == .stopCountsAsFailure {
             departure = .unconfirmed(version, token: token, reason: "stopped")
@@ -147,11 +147,12 @@ final class StartModelLedger: StartLedger, @unchecked Sendable {
         if case .unconfirmed(let version, let token, _) = departure {
             departure = .unconfirmed(version, token: token, reason: "late")
         }
-        return try world.lifecycle.leave(departure, request(strikes: strikes), versions)
+        return try world.lifecycle.leave(
+            departure, request(failedAttempts: failedAttempts), versions)
     }
 
     func confirm(_ version: String, token: String) throws(StoreError) {
-        _ = try world.lifecycle.vouch(version, token: token)
+        _ = try world.lifecycle.acceptConfirmation(version, token: token)
     }
 
     func boot() throws(StoreError) -> Begun {
@@ -163,6 +164,6 @@ final class StartModelLedger: StartLedger, @unchecked Sendable {
     }
 
     func rollback() throws(StoreError) {
-        _ = try world.lifecycle.leaveOrRefuse("by request", request(strikes: 0), versions)
+        _ = try world.lifecycle.leaveOrRefuse("by request", request(failedAttempts: 0), versions)
     }
 }

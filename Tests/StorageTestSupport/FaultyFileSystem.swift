@@ -84,7 +84,7 @@ package final class FaultyFileSystem: FileSystemWrapper {
     private let disk = POSIXFileSystem()
     package var base: any FileSystem { disk }
     private let state = Mutex(State())
-    private let hook = Mutex<(@Sendable (Moment, Operation) -> Void)?>(nil)
+    private let hook = Mutex<(@Sendable (Timing, Operation) -> Void)?>(nil)
     private let refuse: @Sendable (Operation) -> StoreError?
 
     /// - Parameter refuse: why an operation does not happen, whatever is armed.
@@ -115,24 +115,24 @@ package final class FaultyFileSystem: FileSystemWrapper {
     }
 
     /// When a hook is called: just before an operation happens, or just after it succeeded.
-    package enum Moment: Sendable { case before, after }
+    package enum Timing: Sendable { case before, after }
 
     /// Calls `body` at every operation, on the thread that asks for it: the place for what another
     /// process does at that very moment.
     ///
     /// What `body` does on this disk calls it, too.
-    package func onEach(_ body: (@Sendable (Moment, Operation) -> Void)?) {
+    package func onEach(_ body: (@Sendable (Timing, Operation) -> Void)?) {
         hook.withLock { $0 = body }
     }
 
     /// Calls `body` once, at an operation that matches: the first, or a later one.
     package func on(
-        _ moment: Moment, _ verb: Verb, path: String, occurrence: Int = 1,
+        _ timing: Timing, _ verb: Verb, path: String, occurrence: Int = 1,
         _ body: @escaping @Sendable () -> Void
     ) {
         let counter = Counter()
         onEach { [weak self] now, operation in
-            guard now == moment, operation.verb == verb, operation.path.contains(path),
+            guard now == timing, operation.verb == verb, operation.path.contains(path),
                 counter.next() == occurrence
             else { return }
             self?.onEach(nil)

@@ -23,24 +23,24 @@ package final class Inflater {
         _ piece: UnsafeRawBufferPointer,
         _ sink: (UnsafeRawBufferPointer) throws(StoreError) -> Void
     ) throws(StoreError) {
-        var room = [UInt8](repeating: 0, count: 64 << 10)
+        var space = [UInt8](repeating: 0, count: 64 << 10)
         state.pointee.next_in = UnsafeMutablePointer(
             mutating: piece.baseAddress?.assumingMemoryBound(to: UInt8.self))
         state.pointee.avail_in = uInt(piece.count)
         if isOver, !piece.isEmpty { throw Self.refusal("something follows it") }
         while !piece.isEmpty, !isOver {
-            let (count, done) = room.withUnsafeMutableBufferPointer { room in
-                state.pointee.next_out = room.baseAddress
-                state.pointee.avail_out = uInt(room.count)
+            let (count, done) = space.withUnsafeMutableBufferPointer { space in
+                state.pointee.next_out = space.baseAddress
+                state.pointee.avail_out = uInt(space.count)
                 let done = inflate(state, Z_NO_FLUSH)
-                return (room.count - Int(state.pointee.avail_out), done)
+                return (space.count - Int(state.pointee.avail_out), done)
             }
             guard [Z_OK, Z_BUF_ERROR, Z_STREAM_END].contains(done) else {
                 throw Self.refusal("it is none")
             }
             isOver = done == Z_STREAM_END
-            try room.span.extracting(0..<count).bytes.withUnsafeBytes(sink)
-            if count < room.count { break }
+            try space.span.extracting(0..<count).bytes.withUnsafeBytes(sink)
+            if count < space.count { break }
         }
         if isOver, state.pointee.avail_in > 0 { throw Self.refusal("something follows it") }
     }

@@ -8,19 +8,20 @@ extension Store {
         var hasher = try ObjectHasher()
         let address = bytes.withUnsafeBytes { hasher.hash($0).address }
         let reference = Reference(address: address, byteCount: Int64(bytes.count))
-        try claim(References(count: 1, position: { $0 }, element: { _ in reference }), lease: lease)
-        if try unvouched([address]).isEmpty,
+        try reserve(
+            References(count: 1, position: { $0 }, element: { _ in reference }), lease: lease)
+        if try unproven([address]).isEmpty,
             let there = try objects.status(address), there.kind == .regular,
             there.byteCount == reference.byteCount
         {
             return address
         }
-        let arrivals = try Arrivals(self)
-        var arrival = try arrivals.begin(address, byteCount: reference.byteCount)
-        if arrival.offset > 0 { try arrival.restart() }
-        try arrival.append(bytes.span.bytes)
-        _ = try arrival.finish()
-        try arrivals.settle()
+        let incoming = try IncomingContents(self)
+        var item = try incoming.begin(address, byteCount: reference.byteCount)
+        if item.offset > 0 { try item.restart() }
+        try item.append(bytes.span.bytes)
+        _ = try item.finish()
+        try incoming.commit()
         return address
     }
 }

@@ -18,8 +18,8 @@ public final class TemporaryDirectory: Sendable {
     /// `scripts/test` names a directory of its own, which it removes when the tests have ended.
     private static let memory = environment["CASTREE_TEST_MEMORY"] ?? "/dev/shm"
     /// Containers often have 64 MiB of it.
-    private static let hasRoomInMemory: Bool = {
-        // Where it is not there, there is no room.
+    private static let hasSpaceInMemory: Bool = {
+        // Where it is not there, there is no space.
         let about = try? FileManager.default.attributesOfFileSystem(forPath: memory)
         let free = (about?[.systemFreeSize] as? NSNumber)?.int64Value ?? 0
         return free >= 1 << 30 && FileManager.default.isWritableFile(atPath: memory)
@@ -28,7 +28,7 @@ public final class TemporaryDirectory: Sendable {
     /// Makes a directory in memory where the system has a place for that: for tests that make thousands of
     /// small stores and whose syncs are modelled, not made.
     package init(inMemory: Bool) {
-        path = Self.make(in: inMemory && Self.hasRoomInMemory ? Self.memory : Self.disk)
+        path = Self.make(in: inMemory && Self.hasSpaceInMemory ? Self.memory : Self.disk)
     }
 
     private static func make(in base: String) -> String {

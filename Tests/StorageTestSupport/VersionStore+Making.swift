@@ -36,7 +36,8 @@ extension VersionStore {
 }
 
 extension TemporaryStore {
-    /// Opens the store again on another disk, by default with as much room kept as by ``init(isDurable:onDisk:notice:)``.
+    /// Opens the store again on another disk, by default with as much space kept as by
+    /// ``init(isDurable:onDisk:notice:)``.
     package func opened(
         on disk: any FileSystem, isDurable: Bool = false, keeping reserve: Int64 = 1 << 20
     ) throws(StoreError) -> VersionStore {

@@ -11,7 +11,7 @@ extension TemporaryDirectory {
         let directory = self
         var options = CachedStorage.Options()
         options.byteCount = byteCount
-        options.patience = 0
+        options.timeout = 0
         options.sentinels = sentinels
         options.clock = { clock.now.load(ordering: .relaxed) }
         options.notice = {
@@ -29,7 +29,7 @@ extension TemporaryDirectory {
     }
 }
 
-/// A clock that goes on when it is told to.
+/// A clock that continues when it is told to.
 final class Clock: Sendable {
     let now = Atomic<Int64>(1)
 }

@@ -146,7 +146,7 @@ import BucketTestSupport
             on: FaultyFileSystem {
                 $0.verb == .remove && $0.name.hasPrefix("put-") ? $0.error(number) : nil
             },
-            DirectoryStorage.Rescue(makeRoom: { (_) throws(StoreError) in true }))
+            DirectoryStorage.Rescue(makeSpace: { (_) throws(StoreError) in true }))
         let first = try storage.putIfAbsent("log/1", body("first"), .object)
         expect(first.isStored)
         try expect(storage.putIfAbsent("log/1", body("second"), .object), equals: .conditionFailed)

@@ -102,7 +102,7 @@ import BucketTestSupport
     }
 
     @Test(arguments: subjects)
-    func `what the reader throws ends the read, and the bucket goes on`(
+    func `what the reader throws ends the read, and the bucket continues`(
         _ subject: ContractSubject
     ) throws {
         let bucket = try subject.bucket()

@@ -3,7 +3,7 @@ import StorageTestSupport
 /// A short, seeded slice of Tests/Reliability: the real programs, and what stands below them broken.
 ///
 /// `make stress`, `make crashpoints`, `make powercut` and `make fulldisk` do the same for longer.
-/// `CASTREE_STRESS_SECONDS` says how long the first of them goes on here. Their seed is that of the run; a whole run
+/// `CASTREE_STRESS_SECONDS` says how long the first of them continues here. Their seed is that of the run; a whole run
 /// (`make test-all`) takes more of each.
 @Suite("The programs", .serialized) struct ReliabilityTests {
     static let directory = URL(filePath: #filePath).deletingLastPathComponent()

@@ -64,7 +64,7 @@ import Expectations
         expect(decoded, equals: Array("x".utf8))
     }
 
-    @Test func `skips a value and goes on behind it`() throws {
+    @Test func `skips a value and continues behind it`() throws {
         for skipped in ["1.5e3", "\"]\\\"\"", "{\"a\":[{}]}", "[[],[[]]]", "null", "[]", "{}"] {
             var reader = try makeReader("[\(skipped) , 5]")
             try reader.enterArray()

@@ -89,7 +89,7 @@ struct Refused: Sendable, CustomTestStringConvertible {
         let allowed = Set(" \t\n\r]{[\"-0123456789tfn".utf8)
         for byte in UInt8.min...UInt8.max {
             let error = refusal(of: [0x5B, byte])
-            // What may stand there lacks its end; what may not is itself the place of the error.
+            // What may stand there is missing its end; what may not is itself the place of the error.
             expect((error?.offset != 1), equals: allowed.contains(byte))
         }
     }

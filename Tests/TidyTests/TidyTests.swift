@@ -1,6 +1,6 @@
 import Expectations
 
-/// The style as a test: layers, room sizes, words.
+/// The style as a test: layers, file sizes, words.
 ///
 /// Each rule says what to do instead.
 @Suite struct TidyTests {
@@ -61,7 +61,7 @@ import Expectations
         expect(Self.sources.count > 50)
     }
 
-    @Test func `no room is larger than 400 lines`() {
+    @Test func `no file is larger than 400 lines`() {
         for file in Self.all where file.lines.count > 401 {
             Issue.record("\(file.path) has \(file.lines.count) lines; split it by purpose")
         }
@@ -102,11 +102,11 @@ import Expectations
             ]
         ),
     ])
-    func `only its room imports`(_ module: String, _ rooms: [String]) {
-        for file in Self.sources where !rooms.contains(where: { file.path.hasPrefix($0) }) {
+    func `only its folder imports`(_ module: String, _ folders: [String]) {
+        for file in Self.sources where !folders.contains(where: { file.path.hasPrefix($0) }) {
             expect(
                 !file.imports.contains(module[...]),
-                "\(file.path) imports \(module); it belongs in \(rooms)")
+                "\(file.path) imports \(module); it belongs in \(folders)")
         }
     }
 

@@ -3,11 +3,11 @@ import StorageTestSupport
 // What is banned, for how long, and by what name.
 
 @Suite struct BanTests {
-    @Test func `bans at the first failure where one strike is all there is`() throws {
+    @Test func `bans at the first failure where one failed attempt is all there is`() throws {
         let temporary = try TemporaryStore.startedOnce()
         try temporary.versions.activateAtNextBoot("B")
-        _ = try temporary.versions.boot(strikes: 1)
-        try expect(temporary.versions.boot(strikes: 1).isBanned)
+        _ = try temporary.versions.boot(failedAttempts: 1)
+        try expect(temporary.versions.boot(failedAttempts: 1).isBanned)
         try expect(temporary.versions.lifecycle().bad.map(\.version), equals: ["B"])
     }
 
@@ -30,21 +30,21 @@ import StorageTestSupport
         try expect(temporary.shown(), equals: ["index.html": "B, mended"])
     }
 
-    @Test func `forgives, and counts a ban that comes again`() throws {
+    @Test func `unbans, and counts a ban that comes again`() throws {
         let temporary = try TemporaryStore.startedOnce()
         let versions = temporary.versions
-        expectRefusal(.noVersion) { try versions.forgive("B") }
+        expectRefusal(.noVersion) { try versions.unban("B") }
         try versions.activate("B")
         _ = try versions.rollback()
-        try versions.forgive("B")
+        try versions.unban("B")
         try expect(versions.lifecycle().bad.isEmpty)
         try versions.activate("B")
         _ = try versions.rollback(reason: "again")
-        expectRefusal(.noVersion) { try versions.forgive("none") }
+        expectRefusal(.noVersion) { try versions.unban("none") }
         try expect(versions.lifecycle().bad.map(\.count), equals: [1])
         // By the name it had, when the version is retired.
         try versions.retire("B")
-        try versions.forgive("B")
+        try versions.unban("B")
         try expect(versions.lifecycle().bad.isEmpty)
     }
 }

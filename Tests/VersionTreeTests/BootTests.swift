@@ -49,7 +49,7 @@ import StorageTestSupport
     }
 
     @Test
-    func `counts starts by content, under other names, too, until one is confirmed or forgiven`()
+    func `counts starts by content, under other names, too, until one is confirmed or unbanned`()
         throws
     {
         try temporary.add("B2", ["index.html": "B"])
@@ -58,19 +58,19 @@ import StorageTestSupport
         try expect(versions.boot().rolledBackFrom, equals: "B")
         try versions.activateAtNextBoot("B2")
         try expect(versions.boot().version, equals: "B2")
-        try expect(versions.lifecycle().trials.map(\.strikes), equals: [2])
+        try expect(versions.lifecycle().attempts.map(\.failedAttempts), equals: [2])
         try expect(versions.boot().isBanned)
-        try versions.forgive("B2")
+        try versions.unban("B2")
         try versions.activateAtNextBoot("B")
         _ = try versions.boot()
         _ = try versions.boot()
-        // One that has only failed so far is forgiven, too.
-        try versions.forgive("B")
-        try expect(versions.lifecycle().trials.isEmpty)
+        // One that has only failed so far is unbanned, too.
+        try versions.unban("B")
+        try expect(versions.lifecycle().attempts.isEmpty)
         let third = try versions.boot()
         expect(third.version, equals: "B")
         try versions.confirm("B", token: third.token)
-        try expect(versions.lifecycle().trials.isEmpty)
+        try expect(versions.lifecycle().attempts.isEmpty)
     }
 
     @Test func `takes a start back that a reboot has ended, and counts the third in a row`() throws
@@ -83,12 +83,12 @@ import StorageTestSupport
                 break
             }
             expect(boot.version == "B" && boot.rolledBackFrom == nil)
-            let trial = try require(try versions.lifecycle().trials.first)
-            expect(trial.strikes == 1 && trial.takenBack == takenBack)
+            let attempt = try require(try versions.lifecycle().attempts.first)
+            expect(attempt.failedAttempts == 1 && attempt.takenBack == takenBack)
             // As if the system had been started again.
             try versions.changeLifecycle { $0.boot?.system = "another" }
         }
-        try expect(versions.lifecycle().trials.map(\.strikes), equals: [1])
+        try expect(versions.lifecycle().attempts.map(\.failedAttempts), equals: [1])
     }
 
     @Test func `leaves neither good nor bad what is left for another version by request`() throws {
@@ -97,7 +97,7 @@ import StorageTestSupport
             try versions.activate("A")
         }
         let lifecycle = try versions.lifecycle()
-        expect(lifecycle.trials.isEmpty && lifecycle.bad.isEmpty)
+        expect(lifecycle.attempts.isEmpty && lifecycle.bad.isEmpty)
     }
 
     @Test func `goes back to what was current before, known good or not, and keeps it for that`()
@@ -109,7 +109,7 @@ import StorageTestSupport
         try versions.activateAndBoot("A")
         try versions.activateAndBoot("B")
         try versions.activateAndBoot("C")
-        // Later trials do not change it.
+        // Later attempts do not change it.
         try expect(versions.lifecycle().before, equals: "A")
         expectRefusal(.versionInUse) { try versions.retire("A") }
         for rolledBackFrom in ["C", nil, "C"] {
@@ -117,7 +117,7 @@ import StorageTestSupport
         }
         try expect(versions.lifecycle().current == "A" && versions.lifecycle().unconfirmed == nil)
         try expect(versions.lifecycle().bad.map(\.version), equals: ["C"])
-        // It is not on trial: boots do not leave it.
+        // It is not being tried: boots do not leave it.
         for _ in 0..<3 { try expect(versions.boot().version, equals: "A") }
         try versions.confirm("A", token: versions.boot().token)
         try expect(versions.lifecycle().before == nil)
@@ -146,7 +146,7 @@ import StorageTestSupport
             expectRefusal(.wrongToken) { try versions.confirm(name, token: token) }
         }
         try expect(versions.lifecycle().knownGood, equals: ["A"])
-        // Switched to C while B still runs: B's late confirmation vouches for nothing.
+        // Switched to C while B still runs: B's late confirmation confirms nothing.
         try versions.activate("C")
         expectRefusal(.wrongToken) { try versions.confirm("B", token: boot.token) }
         expectRefusal(.wrongToken) { try versions.confirm("C", token: boot.token) }
@@ -160,7 +160,7 @@ import StorageTestSupport
         let second = try versions.boot()
         expect(second.version, equals: "B")
         _ = try versions.rollback()
-        try versions.forgive("B")
+        try versions.unban("B")
         for token in [first.token, second.token] {
             expectRefusal(.wrongToken) { try versions.confirm("B", token: token) }
         }
@@ -187,7 +187,7 @@ import StorageTestSupport
                     try versions.confirm(said.version, token: said.token)
                 }
                 let lifecycle = try versions.lifecycle()
-                expect(lifecycle.bad.isEmpty && lifecycle.trials.isEmpty)
+                expect(lifecycle.bad.isEmpty && lifecycle.attempts.isEmpty)
                 expect(lifecycle.knownGood.contains("B"))
                 try expect(versions.boot().version, equals: "B")
                 try temporary.expectClean()
@@ -274,12 +274,12 @@ import StorageTestSupport
             let (disk, versions) = try temporary.openedOnFaultyDisk()
             disk.arm(.fail(EIO, at: position))
             // Refusing is right, and so is going back all the same.
-            if let boot = try? versions.boot(strikes: 1) {
+            if let boot = try? versions.boot(failedAttempts: 1) {
                 expect(boot.version, equals: "A", "\(disk.firedAt?.description ?? "")")
             }
             guard disk.hasFired else { break }
             disk.disarm()
-            try expect(temporary.reopened().boot(strikes: 1).version, equals: "A")
+            try expect(temporary.reopened().boot(failedAttempts: 1).version, equals: "A")
             position += 1
         }
         expect(position > 10)
@@ -296,7 +296,7 @@ import StorageTestSupport
         try versions.activateAtNextBoot("C")
         let boot = try versions.boot()
         expect(boot.version == "C" && boot.rolledBackFrom == "B")
-        try expect(versions.lifecycle().trials.map(\.version), equals: ["C", "B"])
+        try expect(versions.lifecycle().attempts.map(\.version), equals: ["C", "B"])
         // C is not confirmed either.
         try expect(versions.boot().version, equals: "A")
         try expect(versions.lifecycle().pending == "C" && versions.lifecycle().bad.isEmpty)

@@ -49,14 +49,14 @@ import StorageTestSupport
         try expectNothingFound(repairing: repairs) { versions, _ in
             let files = ["a": "one", "b": "two"]
             try versions.register(makeManifest("2", files))
-            let arrivals = try Arrivals(versions.store)
+            let incoming = try IncomingContents(versions.store)
             for text in files.values {
                 let bytes = Array(text.utf8)
-                var arrival = try arrivals.begin(address(of: bytes), byteCount: Int64(bytes.count))
-                try arrival.append(bytes.span.bytes)
-                _ = try arrival.finish()
+                var item = try incoming.begin(address(of: bytes), byteCount: Int64(bytes.count))
+                try item.append(bytes.span.bytes)
+                _ = try item.finish()
             }
-            try arrivals.settle()
+            try incoming.commit()
             try versions.materialize("2")
         } verify: { (temporary, position) throws in
             try expect(

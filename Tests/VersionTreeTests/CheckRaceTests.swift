@@ -56,7 +56,7 @@ import StorageTestSupport
         expect(!FileManager.default.fileExists(atPath: hidden))
     }
 
-    // MARK: The index, the lifecycle, twins
+    // MARK: The index, the lifecycle, executable copies
 
     @Test(.timeLimit(.minutes(60)))
     func `finds nothing of a revision that has not committed yet`() throws {
@@ -69,13 +69,13 @@ import StorageTestSupport
         let hasReplaced = DispatchSemaphore(value: 0)
         let mayCommit = DispatchSemaphore(value: 0)
         let isReplaced = Shared(false)
-        slow.onEach { moment, operation in
-            if moment == .after, operation.verb == .rename,
+        slow.onEach { timing, operation in
+            if timing == .after, operation.verb == .rename,
                 operation.path.hasSuffix("/manifests/1.json")
             {
                 isReplaced.with { $0 = true }
             }
-            guard moment == .before, operation.verb == .sync,
+            guard timing == .before, operation.verb == .sync,
                 operation.path.hasSuffix("/manifests"), isReplaced.with({ $0 })
             else { return }
             hasReplaced.signal()
@@ -86,8 +86,8 @@ import StorageTestSupport
         let group = DispatchGroup()
         let failure = Shared<String?>(nil)
         let locks = Shared(0)
-        disk.onEach { moment, operation in
-            guard moment == .before else { return }
+        disk.onEach { timing, operation in
+            guard timing == .before else { return }
             if operation.verb == .open, operation.path.hasSuffix("/manifests/1.json"),
                 !isReplaced.with({ $0 })
             {
@@ -138,17 +138,17 @@ import StorageTestSupport
             let found = Shared<[Finding]>([])
             let failure = Shared<String?>(nil)
             let group = DispatchGroup()
-            let deed = Shared("")
+            let step = Shared("")
             let (disk, second) = try temporary.openedOnFaultyDisk()
             _ = try second.versions()
-            disk.onEach { moment, operation in
-                guard moment == .before else { return }
+            disk.onEach { timing, operation in
+                guard timing == .before else { return }
                 let at = count.with { count in
                     count += 1
                     return count
                 }
                 guard at == position else { return }
-                deed.with { $0 = "operation \(at), before \(operation)" }
+                step.with { $0 = "operation \(at), before \(operation)" }
                 let isDone = DispatchSemaphore(value: 0)
                 group.enter()
                 let thread = Thread {
@@ -161,7 +161,7 @@ import StorageTestSupport
                 }
                 thread.stackSize = 4 << 20
                 thread.start()
-                // What waits for a lock of the other goes on when that has ended.
+                // What waits for a lock of the other continues when that has ended.
                 _ = isDone.wait(timeout: .now() + .milliseconds(40))
             }
             try second.retire("1")
@@ -169,15 +169,17 @@ import StorageTestSupport
             let total = count.with { $0 }
             disk.onEach(nil)
             group.wait()
-            expect(failure.with { $0 } == nil, "\(deed.with { $0 })")
-            expect(found.with { $0 }, equals: [], "\(deed.with { $0 })")
+            expect(failure.with { $0 } == nil, "\(step.with { $0 })")
+            expect(found.with { $0 }, equals: [], "\(step.with { $0 })")
             try temporary.expectClean()
             return total >= position && position < 400
         }
         expect(tried < 400, "the verbs have too many operations to try them all")
     }
 
-    @Test func `finds nothing of a twin that is collected while it is looked at`() throws {
+    @Test func `finds nothing of an executable copy that is collected while it is looked at`()
+        throws
+    {
         let temporary = try TemporaryStore(adding: "1", ["run": "#!one"])
         try temporary.versions.retire("1")
         let twin = temporary.objectPath(try address(of: "#!one"), executable: true)

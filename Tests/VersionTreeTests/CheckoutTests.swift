@@ -128,17 +128,17 @@ import StorageTestSupport
     // Design, I6; hostile input 27: a directory of the target is swapped for a link meanwhile.
     @Test(arguments: [("makeDirectory", "b"), ("open", "a/b"), ("link", "c")])
     func `writes nothing outside when a directory is swapped for a link`(
-        _ moment: (verb: String, path: String)
+        _ timing: (verb: String, path: String)
     ) throws {
         let temporary = try TemporaryStore(adding: "1", ["a/b/c": "inside", "a/x": "inside"])
         let outside = temporary.directory.appending("outside")
         mkdir(outside, 0o700)
-        if moment.verb == "open" { mkdir(outside + "/b", 0o700) }
+        if timing.verb == "open" { mkdir(outside + "/b", 0o700) }
         let parent = temporary.directory.appending("target")
         mkdir(parent, 0o755)
         let hasActed = Shared(false)
         let disk = InterposedFileSystem { verb, path in
-            guard verb == moment.verb, path == moment.path, !hasActed.with({ $0 }),
+            guard verb == timing.verb, path == timing.path, !hasActed.with({ $0 }),
                 let hidden = try? FileManager.default.contentsOfDirectory(atPath: parent).first
             else { return }
             hasActed.with { $0 = true }
@@ -150,7 +150,7 @@ import StorageTestSupport
         _ = try? versions.checkout("1", to: parent + "/out")
         expect(hasActed.with { $0 })
         let found = try FileManager.default.subpathsOfDirectory(atPath: outside)
-        expect(found, equals: (moment.verb == "open" ? ["b"] : []))
+        expect(found, equals: (timing.verb == "open" ? ["b"] : []))
     }
 
     private let leftover = ".castree-0123456789abcdef"

@@ -90,12 +90,12 @@ import StorageTestSupport
         try temporary.expectClean()
     }
 
-    @Test func `mends an object whose executable twin is sound`() throws {
+    @Test func `mends an object whose executable copy is sound`() throws {
         let temporary = try TemporaryStore(adding: "1", ["run": "#!only here"])
         let address = try address(of: "#!only here")
         try flipByte(temporary.objectPath(address))
         _ = try temporary.reopened().check(repairing: true)
-        // The twin has the same bytes: throwing the last good copy away would be a loss.
+        // The executable copy has the same bytes: throwing the last good copy away would be a loss.
         try expect(temporary.versions.missing(of: "1").isEmpty)
         try expect(readTree(temporary.tree("1")), equals: ["run": "#!only here"])
     }

@@ -168,12 +168,12 @@ import StorageTestSupport
         let source = temporary.directory.appending("source-1")
         let other = try temporary.reopened()
         if isDamaged { try writeFile(manifest(temporary), "{") }
-        let deeds = Shared(0)
+        let operations = Shared(0)
         let failures = Shared<[String]>([])
         let versions = try opened(temporary) { verb, path in
             // The manifest stands, and the tree takes its place.
-            guard verb == "renameNew", path == "1", deeds.with({ $0 == 0 }) else { return }
-            deeds.with { $0 = 1 }
+            guard verb == "renameNew", path == "1", operations.with({ $0 == 0 }) else { return }
+            operations.with { $0 = 1 }
             do {
                 try other.retire("1")
                 var options = AddOptions()
@@ -183,7 +183,7 @@ import StorageTestSupport
         }
         try versions.add(directory: source, version: "1")
         expect(failures.with { $0 }, equals: [])
-        expect(deeds.with { $0 }, equals: 1)
+        expect(operations.with { $0 }, equals: 1)
         try expect(versions.manifest(of: "1").createdAt, equals: 7)
         try expect(
             temporary.reopened().versions().first { $0.version == "1" }?.createdAt, equals: 7)
@@ -231,7 +231,7 @@ import StorageTestSupport
         try expect(temporary.reopened().check().findings.map(\.kind), equals: [.editedManifest])
     }
 
-    @Test func `does not keep a repair from fetching what the version lacks`() throws {
+    @Test func `does not keep a repair from fetching what the version is missing`() throws {
         let temporary = try TemporaryStore(adding: "1", ["a": "one", "b": "two"])
         try temporary.add("2", ["a": "one"])
         let one = try require(ObjectID(Self.address("one")))

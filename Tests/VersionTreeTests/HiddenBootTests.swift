@@ -76,9 +76,9 @@ import StorageTestSupport
                 let isSame = then.name != nil && then.name == now.name
                 expect(next.rolledBackFrom, equals: isSame ? "B" : nil)
                 expect(next.version, equals: isSame ? "A" : "B")
-                let trial = try require(try temporary.versions.lifecycle().trials.first)
-                expect(trial.strikes == 1 && trial.takenBack == (isSame ? 0 : 1))
-                try temporary.versions.forgive("B")
+                let attempt = try require(try temporary.versions.lifecycle().attempts.first)
+                expect(attempt.failedAttempts == 1 && attempt.takenBack == (isSame ? 0 : 1))
+                try temporary.versions.unban("B")
                 try temporary.versions.activate("A")
             }
         }
@@ -96,7 +96,7 @@ import StorageTestSupport
         expect(warnings.with { $0.count { $0.contains("was restarted") } }, equals: 6)
         warnings.with { $0 = [] }
         for ground in grounds.dropLast() {
-            try temporary.versions.forgive("B")
+            try temporary.versions.unban("B")
             try temporary.versions.activate("B")
             _ = try versions(ground, hearing: warnings).boot()
         }
@@ -108,13 +108,13 @@ import StorageTestSupport
     {
         for (then, now) in [(nil, nil), ("a", nil), (nil, "a"), ("a", "a")] as [(String?, String?)]
         {
-            try temporary.versions.changeLifecycle { $0.trials = [] }
+            try temporary.versions.changeLifecycle { $0.attempts = [] }
             try temporary.versions.activate("B")
             let token = try temporary.versions.boot().token
             try temporary.versions.changeLifecycle { (lifecycle) throws(StoreError) in
                 lifecycle.boot?.isWatched = true
                 lifecycle.boot?.system = then
-                var request = StartRequest(strikes: 2)
+                var request = StartRequest(failedAttempts: 2)
                 request.system = now
                 _ = try lifecycle.leave(
                     .unshown("B", token: nil, reason: "no page"), request, temporary.versions)
@@ -122,7 +122,8 @@ import StorageTestSupport
             }
             let isFailure = then != nil && now != nil
             try expect(
-                temporary.versions.lifecycle().trials.map(\.strikes), equals: isFailure ? [1] : [])
+                temporary.versions.lifecycle().attempts.map(\.failedAttempts),
+                equals: isFailure ? [1] : [])
         }
     }
 }

@@ -5,7 +5,7 @@ import StorageTestSupport
 /// Runs `main` once for each of its file operations, with `other` acting in a second instance of
 /// the store right before that operation; then `verify`.
 ///
-/// What is blocked by a lock of `main` is let go on once `main` is done. Operations that do not matter are
+/// What is blocked by a lock of `main` is let continue once `main` is done. Operations that do not matter are
 /// passed over. Of the others a run takes every third.
 func interleave(
     limit: Int = 600, of enumeration: String = #function,
@@ -25,7 +25,7 @@ func interleave(
         let isArmed = Shared(false)
         let group = DispatchGroup()
         let at = position
-        let deed = Shared("")
+        let operation = Shared("")
         let failure = Shared<String?>(nil)
         let disk = InterposedFileSystem { verb, path in
             guard isArmed.with({ $0 }), matters(verb, path) else { return }
@@ -34,7 +34,7 @@ func interleave(
                     count += 1; return count
                 }) == at
             else { return }
-            deed.with { $0 = "operation \(at), before \(verb) \(path)" }
+            operation.with { $0 = "operation \(at), before \(verb) \(path)" }
             let isDone = DispatchSemaphore(value: 0)
             group.enter()
             let thread = Thread {
@@ -52,19 +52,19 @@ func interleave(
         do {
             try main(first, temporary)
         } catch {
-            Issue.record("at \(deed.with { $0 }): \(error)")
+            Issue.record("at \(operation.with { $0 }): \(error)")
         }
         let total = count.with { $0 }
         isArmed.with { $0 = false }
         group.wait()
         if let failure = failure.with({ $0 }) {
-            Issue.record("at \(deed.with { $0 }), the other: \(failure)")
+            Issue.record("at \(operation.with { $0 }), the other: \(failure)")
         }
         if total < position { return false }
         do {
-            try verify(temporary, deed.with { $0 })
+            try verify(temporary, operation.with { $0 })
         } catch {
-            Issue.record("at \(deed.with { $0 }), afterwards: \(error)")
+            Issue.record("at \(operation.with { $0 }), afterwards: \(error)")
         }
         return position < limit
     }
@@ -233,8 +233,8 @@ private func outcome(_ body: () throws -> AddReport) -> Outcome {
         let second = try temporary.reopened()
         let stage = Shared(0)
         let disk = InterposedFileSystem { verb, path in
-            // Its manifest is gone when it is read, and there again when the row is looked at. One deed after the other:
-            // a check has more than one thread.
+            // Its manifest is gone when it is read, and there again when the row is looked at. One operation after the
+            // other: a check has more than one thread.
             stage.with { stage in
                 if stage == 0, !(verb == "open" && path.hasSuffix("1.json")) { return }
                 stage += 1

@@ -19,7 +19,7 @@ import StorageTestSupport
         "", "{", "{\"format\":1,\"current\":\"../../etc\"}", "[]", "\0\0\0\0",
         "{\"format\":1,\"current\":7}",
     ])
-    func `refuses to go on with a damaged file, and repair keeps what is shown`(_ text: String)
+    func `refuses to continue with a damaged file, and repair keeps what is shown`(_ text: String)
         throws
     {
         try writeFile(temporary.path + "/lifecycle.json", text)
@@ -73,7 +73,7 @@ import StorageTestSupport
     }
 
     @Test(arguments: ["empty", "full", "file", "fifo"], ["1", "2"])
-    func `whatever stands in place of the link current makes room for it, and keeps what it holds`(
+    func `whatever stands in place of the link current gives way, and keeps what it holds`(
         _ kind: String, _ version: String
     ) throws {
         try putInPlaceOfLink(kind)

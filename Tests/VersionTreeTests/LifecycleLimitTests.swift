@@ -35,7 +35,7 @@ import StorageTestSupport
         ("a", 1000, 1000), ("a", 1001, 1000), ("\u{20ac}", 333, 999), ("\u{20ac}", 334, 999),
         ("\u{1f600}", 250, 1000), ("\u{1f600}", 251, 999), ("\0", 1, 3), ("\0", 1000, 999),
     ])
-    func `keeps of a reason what has room, and says so`(
+    func `keeps of a reason what has space, and says so`(
         _ unit: String, _ count: Int, _ kept: Int
     ) throws {
         let notices = Shared<[String]>([])
@@ -75,7 +75,7 @@ import StorageTestSupport
         try expect(temporary.reopened().lifecycle(), equals: lifecycle)
         let file = try readBytes(temporary.path + "/lifecycle.json")
         try append(200)
-        expectRefusal(.tooLarge, saying: "forgive") { try temporary.versions.write(lifecycle) }
+        expectRefusal(.tooLarge, saying: "unban") { try temporary.versions.write(lifecycle) }
         try expect(readBytes(temporary.path + "/lifecycle.json"), equals: file)
     }
 }

@@ -52,7 +52,7 @@ import StorageTestSupport
         try expect(lifecycle.findWayBack(OnlyUsable(["0", "3"])), equals: "0")
     }
 
-    @Test func `bans content, counts the bans, and forgets them when forgiven`() throws {
+    @Test func `bans content, counts the bans, and forgets them when unbanned`() throws {
         var lifecycle = Lifecycle()
         lifecycle.knownGood = ["2", "1"]
         lifecycle.pending = "2"
@@ -64,7 +64,7 @@ import StorageTestSupport
         expect(lifecycle.bad.map(\.version), equals: ["2b", "3"])
         try expect(lifecycle.ban(of: content("x"))?.count, equals: 2)
         try expect(lifecycle.ban(of: content("x"))?.reason, equals: "again")
-        lifecycle.forgive(try content("x"))
+        lifecycle.unban(try content("x"))
         expect(lifecycle.bad.map(\.version), equals: ["3"])
     }
 
@@ -97,8 +97,8 @@ import StorageTestSupport
         lifecycle.before = "1"
         lifecycle.protected.insert("www")
         lifecycle.protected.insert("1")
-        lifecycle.trials = [
-            .init(version: "2.0", content: try content("y"), strikes: 1, takenBack: 2)
+        lifecycle.attempts = [
+            .init(version: "2.0", content: try content("y"), failedAttempts: 1, takenBack: 2)
         ]
         return lifecycle
     }

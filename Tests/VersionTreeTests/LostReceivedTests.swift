@@ -59,8 +59,8 @@ import StorageTestSupport
             return true
         }
         let steps = try require(plan).steps
-        let quarantined: [RepairStep.Deed] = how == "damaged" ? [.quarantineObject] : []
-        expect(steps.map(\.deed), equals: quarantined + [.dropReceived])
+        let quarantined: [RepairStep.Operation] = how == "damaged" ? [.quarantineObject] : []
+        expect(steps.map(\.operation), equals: quarantined + [.dropReceived])
         expect(steps.last?.version, equals: "1")
         try expect(steps.last?.object, equals: sentAddress())
         expect(report.findings.count, equals: 1)
@@ -88,7 +88,7 @@ import StorageTestSupport
             plan = $0
             return true
         }
-        expect(plan?.steps.map(\.deed), equals: [.dropReceived])
+        expect(plan?.steps.map(\.operation), equals: [.dropReceived])
         expect(repaired.findings.map(\.isRepaired), equals: [true])
         try expectWhole(temporary)
     }
@@ -103,7 +103,7 @@ import StorageTestSupport
             return Set(lost.map(\.address))
         }
         _ = try versions.repair(from: source) { plan in
-            !plan.steps.contains { $0.deed == .dropReceived }
+            !plan.steps.contains { $0.operation == .dropReceived }
         }
         try expect(versions.manifest(of: "1").received?.address, equals: sentAddress())
         try temporary.expectClean()
@@ -119,7 +119,7 @@ import StorageTestSupport
             plan = $0
             return true
         }
-        expect(plan?.steps.contains { $0.deed == .dropReceived }, equals: false)
+        expect(plan?.steps.contains { $0.operation == .dropReceived }, equals: false)
         let versions = try temporary.reopened()
         try expect(versions.store.versionRow("1")?.isComplete, equals: false)
         try expect(versions.manifest(of: "1").received?.address, equals: sentAddress())

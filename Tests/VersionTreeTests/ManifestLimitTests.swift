@@ -16,7 +16,7 @@ import StorageTestSupport
         return temporary
     }
 
-    @Test func `promises room for 4,000,000 entries`() {
+    @Test func `promises space for 4,000,000 entries`() {
         expect(Manifest.countMax, equals: 4_000_000)
         // {"address":"…","bytes":…,"path":"…"}, and a comma
         let entry = 12 + 64 + 2 + 8 + 10 + 8 + 2 + 2

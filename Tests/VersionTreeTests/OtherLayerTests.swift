@@ -33,9 +33,9 @@ import StorageTestSupport
             else { return nil }
             return operation.error(EXDEV)
         }
-        disk.onEach { moment, operation in
+        disk.onEach { timing, operation in
             guard operation.verb == .remove else { return }
-            if moment == .before { return removed.with { $0 = directory(operation.path) } }
+            if timing == .before { return removed.with { $0 = directory(operation.path) } }
             // Another directory may get the number.
             if let inode = removed.with({ $0 }) { below.with { _ = $0.remove(inode) } }
         }

@@ -47,7 +47,7 @@ import StorageTestSupport
         expect(missing.map(\.paths) == [["a.txt"]] && missing.map(\.bytes) == [6])
     }
 
-    @Test func `becomes complete when a directory brings what it lacks`() throws {
+    @Test func `becomes complete when a directory brings what it is missing`() throws {
         try temporary.versions.register(makeManifest("1", files))
         let report = try temporary.add("2", ["x": "alpha", "y": "beta", "z": "", "own": "own"])
         expect(report.healed, equals: ["1"])

@@ -23,19 +23,19 @@ import StorageTestSupport
             RepairSource { (lost) throws(StoreError) in
                 self.asked += lost
                 var came: Set<ObjectID> = []
-                let arrivals = try Arrivals(versions.store)
+                let incoming = try IncomingContents(versions.store)
                 for one in lost {
                     for text in self.texts {
                         var hasher = try ObjectHasher()
                         hasher.update(Array(text.utf8).span.bytes)
                         guard hasher.finish().address == one.address else { continue }
-                        var arrival = try arrivals.begin(one.address, byteCount: one.byteCount)
-                        try arrival.append(Array(text.utf8).span.bytes)
-                        _ = try arrival.finish()
+                        var item = try incoming.begin(one.address, byteCount: one.byteCount)
+                        try item.append(Array(text.utf8).span.bytes)
+                        _ = try item.finish()
                         came.insert(one.address)
                     }
                 }
-                _ = try arrivals.settle()
+                _ = try incoming.commit()
                 return came
             }
         }
@@ -80,7 +80,7 @@ import StorageTestSupport
         let isHere = text.hasPrefix("#!")
         let versions = try temporary.reopened()
         let report = try versions.repair(from: elsewhere.fetching(versions)) { plan in
-            expect(plan.steps.contains { $0.deed == (isHere ? .restoreObject : .fetchObject) })
+            expect(plan.steps.contains { $0.operation == (isHere ? .restoreObject : .fetchObject) })
             return true
         }
         let address = try address(of: text)
@@ -168,7 +168,7 @@ import StorageTestSupport
         try expect(temporary.reopened().check().findings, equals: [])
     }
 
-    @Test func `each deed is in the plan once, with what it is done to`() throws {
+    @Test func `each operation is in the plan once, with what it is done to`() throws {
         try Damage.flip(try temporary.objectPath(of: "second content"), at: 3)
         try Damage.setMode(try temporary.objectPath(of: "first content"), 0o600)
         Damage.remove(temporary.path + "/current")
@@ -180,15 +180,15 @@ import StorageTestSupport
         // Two versions show the damaged object.
         expect(report.findings.filter { $0.kind == .damagedObject }.count, equals: 2)
         let steps = try require(plan).steps
-        let deeds: [RepairStep.Deed] = [
+        let operations: [RepairStep.Operation] = [
             .keepTree, .quarantineObject, .removeIncompleteTree, .setCurrentLink, .setMode,
         ]
-        expect(steps.map(\.deed.rawValue).sorted(), equals: deeds.map(\.rawValue))
+        expect(steps.map(\.operation.rawValue).sorted(), equals: operations.map(\.rawValue))
         // Tree by tree: that of what is current stays, with what is right in it.
-        expect(steps.first { $0.deed == .keepTree }?.version, equals: "1")
-        expect(steps.first { $0.deed == .removeIncompleteTree }?.version, equals: "2")
+        expect(steps.first { $0.operation == .keepTree }?.version, equals: "1")
+        expect(steps.first { $0.operation == .removeIncompleteTree }?.version, equals: "2")
         let writable = try address(of: "first content")
-        expect(steps.first { $0.deed == .setMode }?.object, equals: writable)
+        expect(steps.first { $0.operation == .setMode }?.object, equals: writable)
         expect(steps.allSatisfy { !$0.sentence.isEmpty })
     }
 
@@ -204,10 +204,10 @@ import StorageTestSupport
         let manifest = try Manifest(
             version: VersionName("3"), ordinal: 3, createdAt: 1, entries: [entry])
         try versions.register(manifest)
-        let arrivals = try Arrivals(versions.store)
-        var arrival = try arrivals.begin(entry.address, byteCount: entry.byteCount)
-        try arrival.append(Array(text.utf8).span.bytes)
-        _ = try arrival.finish()
+        let incoming = try IncomingContents(versions.store)
+        var item = try incoming.begin(entry.address, byteCount: entry.byteCount)
+        try item.append(Array(text.utf8).span.bytes)
+        _ = try item.finish()
         try expect(versions.check().findings.isEmpty)
         try expect(versions.repair { _ in true }.findings.isEmpty)
         // A pull that lives: nobody fetches it a second time.
@@ -216,6 +216,6 @@ import StorageTestSupport
         let elsewhere = Elsewhere([text])
         let report = try versions.repair(from: elsewhere.fetching(versions)) { _ in true }
         expect(report.findings.isEmpty && elsewhere.asked.isEmpty)
-        try expect(arrivals.settle(), equals: ["3"])
+        try expect(incoming.commit(), equals: ["3"])
     }
 }

@@ -64,7 +64,7 @@ import StorageTestSupport
             $0.current = "9"
             $0.pending = "8"
             $0.before = "5"
-            $0.trials = [.init(version: "9", content: ObjectID.zero)]
+            $0.attempts = [.init(version: "9", content: ObjectID.zero)]
             $0.protected = ["7"]
             $0.embedded = "4"
             $0.knownGood = ["9", "8", "7", "6", "5", "4", "3", "2"]

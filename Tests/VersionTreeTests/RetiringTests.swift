@@ -136,8 +136,8 @@ import StorageTestSupport
         let temporary = try TemporaryStore(adding: "1", ["a": "x", "d/b": "y"])
         let (disk, versions) = try temporary.openedOnFaultyDisk()
         let deletions = Shared<[Bool]>([])
-        disk.onEach { moment, operation in
-            guard moment == .before, operation.verb == .remove,
+        disk.onEach { timing, operation in
+            guard timing == .before, operation.verb == .remove,
                 operation.path.contains("/versions/.1.")
             else { return }
             // Another process could take the lock at this moment.

@@ -41,14 +41,14 @@ import StorageTestSupport
         try temporary.expectClean()
     }
 
-    @Test func `a version becomes complete as its stand-ins are replaced`() throws {
+    @Test func `a version becomes complete as its placeholders are replaced`() throws {
         let temporary = try TemporaryStore()
         let versions = temporary.versions
         let files = ["a": "alpha", "b": "beta", "c": "gamma"]
         func stage(_ known: Set<String>) throws -> Manifest {
             try manifest(
                 files.map { path, text in
-                    try entry(path, text, as: known.contains(path) ? text : "stand-in \(path)")
+                    try entry(path, text, as: known.contains(path) ? text : "placeholder \(path)")
                 })
         }
         try versions.add(directory: source(temporary), version: "0")
@@ -58,18 +58,18 @@ import StorageTestSupport
         var known: Set<String> = []
         for path in ["a", "b", "c"] {
             let text = try require(files[path])
-            // It arrives, is settled, and a collection comes by before and after the revision.
-            let arrivals = try Arrivals(versions.store)
-            var arrival = try arrivals.begin(
-                address(of: "stand-in \(path)"), byteCount: nil, isProvisional: true)
-            try arrival.append(Array(text.utf8).span.bytes)
-            try expect(arrival.finish().object.address, equals: address(of: text))
-            try arrivals.settle()
+            // It arrives, is committed, and a collection comes by before and after the revision.
+            let incoming = try IncomingContents(versions.store)
+            var item = try incoming.begin(
+                address(of: "placeholder \(path)"), byteCount: nil, isPlaceholder: true)
+            try item.append(Array(text.utf8).span.bytes)
+            try expect(item.finish().object.address, equals: address(of: text))
+            try incoming.commit()
             _ = try temporary.reopened().store.collect()
             known.insert(path)
             try expect(versions.revise(stage(known)), equals: (known.count == 3))
             try expect(versions.missing(of: "1").count, equals: 3 - known.count)
-            withExtendedLifetime(arrivals) {}
+            withExtendedLifetime(incoming) {}
         }
         try expect(temporary.reopened().store.collect().objectCount, equals: 0)
         let after = try require(try versions.versions().first { $0.version == "1" })
@@ -105,19 +105,19 @@ import StorageTestSupport
         let files = ["a": "alpha", "b": "beta"]
         try temporary.versions.register(
             manifest(files.map { try entry($0, $1, as: $1) } + [entry("c", "c", as: "never")]))
-        let arrivals = try Arrivals(temporary.versions.store)
+        let incoming = try IncomingContents(temporary.versions.store)
         for text in files.values {
-            var arrival = try arrivals.begin(address(of: text), byteCount: nil)
-            try arrival.append(Array(text.utf8).span.bytes)
-            _ = try arrival.finish()
+            var item = try incoming.begin(address(of: text), byteCount: nil)
+            try item.append(Array(text.utf8).span.bytes)
+            _ = try item.finish()
         }
-        try arrivals.settle()
+        try incoming.commit()
         try temporary.versions.revise(
             manifest([entry("a", "alpha", as: "alpha"), entry("c", "c", as: "never")]))
         let plan = try temporary.reopened().store.planCollection()
-        // The arrivals still protect what they brought.
+        // The incoming contents still protect what they brought.
         expect(plan.objects.isEmpty)
-        withExtendedLifetime(arrivals) {}
+        withExtendedLifetime(incoming) {}
     }
 
     @Test func `refuses what is complete, shown, needed, pinned or unknown`() throws {
@@ -172,11 +172,11 @@ import StorageTestSupport
         // Between the look at the lifecycle and the transaction the last object comes.
         disk.on(.after, .open, path: "/leases/.lifecycle") {
             #expect(throws: Never.self) {
-                let arrivals = try Arrivals(other.store)
-                var arrival = try arrivals.begin(address(of: "alpha"), byteCount: 5)
-                try arrival.append(Array("alpha".utf8).span.bytes)
-                _ = try arrival.finish()
-                try expect(arrivals.settle(), equals: ["1"])
+                let incoming = try IncomingContents(other.store)
+                var item = try incoming.begin(address(of: "alpha"), byteCount: 5)
+                try item.append(Array("alpha".utf8).span.bytes)
+                _ = try item.finish()
+                try expect(incoming.commit(), equals: ["1"])
             }
         }
         expectRefusal(.versionInUse) {

@@ -2,7 +2,8 @@ import StorageTestSupport
 
 @testable import VersionTree
 
-// docs/serving.md, "What counts as a start, and the strikes": what is known of content holds for all of its names.
+// docs/serving.md, "What counts as a start, and the failed attempts": what is known of content holds for all of its
+// names.
 
 @Suite("Content that has two names")
 struct SameContentTests {
@@ -24,23 +25,23 @@ struct SameContentTests {
 
     /// How a version comes to be started.
     enum Way: CaseIterable {
-        case activated, pending, besideATrial, afterAStrike, embedded
+        case activated, pending, besideAnAttempt, afterAFailedAttempt, embedded
 
-        /// Whether B was tried before, at one strike.
-        var hasTrial: Bool { self == .besideATrial || self == .afterAStrike }
+        /// Whether B was tried before, at one failed attempt.
+        var hasAttempt: Bool { self == .besideAnAttempt || self == .afterAFailedAttempt }
     }
 
     private func bring(_ name: String, _ way: Way, _ versions: VersionStore) throws {
         switch way {
         case .activated: try versions.activate(name)
         case .pending: try versions.activateAtNextBoot(name)
-        case .besideATrial:
+        case .besideAnAttempt:
             try versions.activateAtNextBoot("B")
             _ = try versions.boot()
             try versions.activateAtNextBoot(name)
-        case .afterAStrike:
+        case .afterAFailedAttempt:
             try versions.activate("B")
-            for _ in 1...2 { _ = try versions.boot(strikes: 1) }
+            for _ in 1...2 { _ = try versions.boot(failedAttempts: 1) }
             try versions.activate(name)
         case .embedded:
             try versions.markEmbedded(name) { _ in
@@ -51,7 +52,7 @@ struct SameContentTests {
         }
     }
 
-    @Test func `has no strikes left once a start under either name is confirmed`() throws {
+    @Test func `has no failed attempts left once a start under either name is confirmed`() throws {
         let temporary = try Self.make(isKnownGood: false)
         let versions = temporary.versions
         try versions.activate("B")
@@ -63,20 +64,20 @@ struct SameContentTests {
         let boot = try versions.boot()
         try versions.confirm(boot.version, token: boot.token)
         let content = try versions.content(of: boot.version)
-        try expect(versions.lifecycle().trials.allSatisfy { $0.content != content })
+        try expect(versions.lifecycle().attempts.allSatisfy { $0.content != content })
     }
 
     @Test(arguments: Way.allCases)
-    func `is not on trial under the second while it is known good`(_ way: Way) throws {
+    func `is not being tried under the second while it is known good`(_ way: Way) throws {
         try bring("A2", way, versions)
         for _ in 1...6 {
-            try expect(temporary.reopened().boot(strikes: 1).version, equals: "A2")
+            try expect(temporary.reopened().boot(failedAttempts: 1).version, equals: "A2")
             try expect(versions.lifecycle().unconfirmed == nil)
         }
         let lifecycle = try versions.lifecycle()
         expect(lifecycle.knownGood, equals: ["A2", "A"])
-        expect(lifecycle.bad.map(\.version), equals: (way.hasTrial ? ["B"] : []))
-        expect(lifecycle.trials.isEmpty)
+        expect(lifecycle.bad.map(\.version), equals: (way.hasAttempt ? ["B"] : []))
+        expect(lifecycle.attempts.isEmpty)
         try expect(temporary.shown(), equals: ["index.html": "A"])
         try temporary.expectClean()
     }
@@ -92,7 +93,7 @@ struct SameContentTests {
         try versions.retire("A")
         try expect(versions.lifecycle().knownGood, equals: ["B", "A2"])
         try versions.activate("A2")
-        for _ in 1...6 { try expect(versions.boot(strikes: 1).version, equals: "A2") }
+        for _ in 1...6 { try expect(versions.boot(failedAttempts: 1).version, equals: "A2") }
         try expect(versions.lifecycle().unconfirmed == nil)
         // With its last name it goes.
         try versions.activate("B")
@@ -135,11 +136,13 @@ struct SameContentTests {
     }
 
     @Test(arguments: [1, 2])
-    func `is left under the one as under the other where it is on trial`(strikes: Int) throws {
-        for name in ["B", "B2", "B"].prefix(strikes) {
+    func `is left under the one as under the other where it is being tried`(failedAttempts: Int)
+        throws
+    {
+        for name in ["B", "B2", "B"].prefix(failedAttempts) {
             try versions.activateAtNextBoot(name)
-            try expect(versions.boot(strikes: strikes).version, equals: name)
-            try expect(versions.boot(strikes: strikes).version, equals: "A")
+            try expect(versions.boot(failedAttempts: failedAttempts).version, equals: name)
+            try expect(versions.boot(failedAttempts: failedAttempts).version, equals: "A")
         }
         try expect(versions.lifecycle().bad.count, equals: 1)
         for name in ["B", "B2"] { expectRefusal(.bannedVersion) { try versions.activate(name) } }
@@ -175,7 +178,7 @@ struct SameContentTests {
 }
 
 extension TemporaryStore {
-    /// Starts what is current, and vouches for it.
+    /// Starts what is current, and confirms it.
     fileprivate func makeGood(_ version: String) throws {
         try versions.confirm(version, token: versions.boot().token)
     }

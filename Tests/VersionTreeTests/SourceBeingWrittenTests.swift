@@ -3,7 +3,8 @@ import StorageTestSupport
 // A release that somebody still writes while it is added: what is stored was there at one moment, or nothing is stored.
 //
 // ext4, xfs and btrfs stamp a file when a write begins, not when it ends (file_update_time in the kernel's write paths):
-// its times look settled while half of it is new. Who still has it open for writing, a lease tells (fcntl(2), F_SETLEASE).
+// its times look final while half of it is new. Who still has it open for writing, a lease tells (fcntl(2),
+// F_SETLEASE).
 
 @Suite struct SourceBeingWrittenTests {
     /// Whether the place of these tests gives leases.
@@ -51,13 +52,13 @@ import StorageTestSupport
         try writeFile(source + "/d/page.html", "half of it")
         let options = StoreOptions(
             isDurable: false, reservedByteCount: 1 << 20, waitLimit: .milliseconds(100))
-        let impatient = try VersionStore.open(temporary.path, options: options)
+        let hurried = try VersionStore.open(temporary.path, options: options)
         try writer.hold(source + "/d/page.html") {
             expectRefusal(
                 .changedWhileRead, saying: "\"d/page.html\"", "another process is writing it",
                 "repeat the command"
             ) {
-                _ = try impatient.add(directory: source, version: "1")
+                _ = try hurried.add(directory: source, version: "1")
             }
         }
         try expect(temporary.versions.versions().isEmpty)

@@ -16,8 +16,8 @@ import StorageTestSupport
         let second = try temporary.reopened()
         let isShown = Shared(false)
         let hasActed = Shared(false)
-        disk.onEach { moment, operation in
-            if moment == .after, operation.verb == .renameNew,
+        disk.onEach { timing, operation in
+            if timing == .after, operation.verb == .renameNew,
                 operation.path.hasSuffix("/manifests/1.json")
             {
                 isShown.with { $0 = true }
@@ -28,7 +28,7 @@ import StorageTestSupport
                 operation.verb == .lock && operation.path.hasSuffix("/.index")
                 || operation.verb == .remove && operation.path.hasSuffix("/manifests/1.json")
                 || operation.verb == .status && operation.path.contains("/versions/.1.")
-            guard moment == .before, disk.hasFired, isFirst, !hasActed.with({ $0 }) else { return }
+            guard timing == .before, disk.hasFired, isFirst, !hasActed.with({ $0 }) else { return }
             hasActed.with { $0 = true }
             #expect(throws: Never.self) { try beforeTakingBack(second, source) }
         }

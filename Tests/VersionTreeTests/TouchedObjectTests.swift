@@ -98,7 +98,7 @@ import StorageTestSupport
     }
 
     @Test(arguments: [false, true])
-    func `one that has lost its seal alone is read, sealed where that takes no room, and linked`(
+    func `one that has lost its seal alone is read, sealed where that takes no space, and linked`(
         isLayered: Bool
     ) throws {
         let (temporary, path) = try makeStore()

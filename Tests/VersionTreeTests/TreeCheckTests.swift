@@ -6,7 +6,7 @@ import StorageTestSupport
     private let files = ["a": "one", "d/b": "two", "d/run": "#!x", "empty": ""]
 
     /// What somebody does to the tree of version 1, below its path, or to the directory beside it, and what a check says of it.
-    struct Deed: Sendable, CustomTestStringConvertible {
+    struct Operation: Sendable, CustomTestStringConvertible {
         var testDescription: String
         var kind: Finding.Kind
         var path: String?
@@ -27,59 +27,59 @@ import StorageTestSupport
         }
     }
 
-    static let deeds = [
-        Deed("chmod 755 d; rm d/b; chmod 555 d", .missingInTree, "d/b"),
-        Deed("chmod 755 . d; rm -rf d", .missingInTree, "d"),
-        Deed("chmod 755 . d; rm -rf d; echo x > d", .missingInTree, "d"),
-        Deed("chmod 755 . d; rm -rf d; ln -s /etc d", .missingInTree, "d"),
-        Deed("other bytes", .wrongInTree, "a") {
+    static let operations = [
+        Operation("chmod 755 d; rm d/b; chmod 555 d", .missingInTree, "d/b"),
+        Operation("chmod 755 . d; rm -rf d", .missingInTree, "d"),
+        Operation("chmod 755 . d; rm -rf d; echo x > d", .missingInTree, "d"),
+        Operation("chmod 755 . d; rm -rf d; ln -s /etc d", .missingInTree, "d"),
+        Operation("other bytes", .wrongInTree, "a") {
             chmod($0, 0o755)
             try writeFile($0 + "/a", "One", mode: 0o444)
             chmod($0, 0o555)
         },
-        Deed("more bytes", .wrongInTree, "a") {
+        Operation("more bytes", .wrongInTree, "a") {
             chmod($0, 0o755)
             try writeFile($0 + "/a", "longer", mode: 0o444)
         },
-        Deed("bytes in an empty file", .wrongInTree, "empty") {
+        Operation("bytes in an empty file", .wrongInTree, "empty") {
             let file = open($0 + "/empty", O_WRONLY)
             expect(write(file, "x", 1), equals: 1)
             close(file)
         },
-        Deed("chmod 755 .; rm -f a; ln -s /etc/passwd a", .wrongInTree, "a"),
-        Deed("chmod 755 .; rm -f a; mkfifo -m 444 a", .wrongInTree, "a"),
-        Deed("chmod 755 .; rm -f a; mkdir a", .wrongInTree, "a"),
-        Deed("chmod 755 .; rm -f a; mkdir -p a/inner; echo > a/inner/x", .wrongInTree, "a"),
-        Deed("chmod 755 d; echo > d/extra", .strayInTree, "d/extra"),
-        Deed("chmod 755 .; mkdir -p more/x; echo > more/x/y", .strayInTree, "more"),
-        Deed("chmod 755 .; ln -s /etc sly", .strayInTree, "sly"),
-        Deed("chmod 755 d", .wrongModeInTree, "d"),
-        Deed("chmod 755 .", .wrongModeInTree, nil),
-        Deed("chmod 644 empty", .wrongModeInTree, "empty"),
-        Deed("another file with another mode", .wrongModeInTree, "a") {
+        Operation("chmod 755 .; rm -f a; ln -s /etc/passwd a", .wrongInTree, "a"),
+        Operation("chmod 755 .; rm -f a; mkfifo -m 444 a", .wrongInTree, "a"),
+        Operation("chmod 755 .; rm -f a; mkdir a", .wrongInTree, "a"),
+        Operation("chmod 755 .; rm -f a; mkdir -p a/inner; echo > a/inner/x", .wrongInTree, "a"),
+        Operation("chmod 755 d; echo > d/extra", .strayInTree, "d/extra"),
+        Operation("chmod 755 .; mkdir -p more/x; echo > more/x/y", .strayInTree, "more"),
+        Operation("chmod 755 .; ln -s /etc sly", .strayInTree, "sly"),
+        Operation("chmod 755 d", .wrongModeInTree, "d"),
+        Operation("chmod 755 .", .wrongModeInTree, nil),
+        Operation("chmod 644 empty", .wrongModeInTree, "empty"),
+        Operation("another file with another mode", .wrongModeInTree, "a") {
             chmod($0, 0o755)
             try writeFile($0 + "/a", "one", mode: 0o644)
         },
         // What it shows is an object of a version: nothing is lost with it.
-        Deed("mkdir ../ghost; printf one > ../ghost/x", .strayTree, "versions/ghost"),
-        Deed(
+        Operation("mkdir ../ghost; printf one > ../ghost/x", .strayTree, "versions/ghost"),
+        Operation(
             "mkdir -p ../.1.99-dead/d; echo > ../.1.99-dead/d/x; chmod 555 ../.1.99-dead/d",
             .leftover, "versions/.1.99-dead"),
-        Deed("printf '' > ../.probe-0-case", .leftover, "versions/.probe-0-case"),
-        Deed("printf '' > ../file", .strayTree, "versions/file"),
-        Deed("chmod 755 . d; rm -rf ../1", .missingTree, "versions/1"),
-        Deed("chmod 755 . d; rm -rf ../1; echo > ../1", .strayTree, "versions/1"),
+        Operation("printf '' > ../.probe-0-case", .leftover, "versions/.probe-0-case"),
+        Operation("printf '' > ../file", .strayTree, "versions/file"),
+        Operation("chmod 755 . d; rm -rf ../1", .missingTree, "versions/1"),
+        Operation("chmod 755 . d; rm -rf ../1; echo > ../1", .strayTree, "versions/1"),
     ]
 
-    @Test(arguments: deeds) func `names it and mends it after`(_ deed: Deed) throws {
+    @Test(arguments: operations) func `names it and mends it after`(_ operation: Operation) throws {
         let temporary = try TemporaryStore(adding: "1", files)
         try temporary.versions.activate("1")
-        try deed.act(temporary.tree("1"))
-        let version = [.strayTree, .leftover].contains(deed.kind) ? nil : "1"
+        try operation.act(temporary.tree("1"))
+        let version = [.strayTree, .leftover].contains(operation.kind) ? nil : "1"
         let found = try temporary.reopened().check().findings
         expect(
             found.contains {
-                $0.kind == deed.kind && $0.version == version && $0.path == deed.path
+                $0.kind == operation.kind && $0.version == version && $0.path == operation.path
                     && !$0.isRepaired
             }, "\(found)")
         try expect(temporary.reopened().check().findings, equals: found, "looking changes nothing")
@@ -90,7 +90,7 @@ import StorageTestSupport
         try temporary.expectClean()
     }
 
-    @Test func `names no tree that a version lacks and nobody needs`() throws {
+    @Test func `names no tree that a version is missing and nobody needs`() throws {
         let temporary = try TemporaryStore(adding: "1", files)
         shell("rm -rf \(temporary.tree("1"))")
         try temporary.expectClean()

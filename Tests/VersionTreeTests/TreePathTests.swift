@@ -113,7 +113,7 @@ let hostilePaths: [(path: String, reason: String)] = [
                 try temporary.versions.checkout(name, to: temporary.directory.appending("t"))
             }
             expectRefusal(.noVersion) { try temporary.versions.missing(of: name) }
-            expectRefusal(.noVersion) { try temporary.versions.forgive(name) }
+            expectRefusal(.noVersion) { try temporary.versions.unban(name) }
         }
         try expect(temporary.versions.versions().isEmpty)
         try temporary.expectClean()

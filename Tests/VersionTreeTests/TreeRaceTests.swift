@@ -81,7 +81,7 @@ import StorageTestSupport
     }
 
     @Test(arguments: ["confirmed", "left"])
-    func `who judges a start late leaves alone what others have settled`(how: String) throws {
+    func `who judges a start late leaves alone what others have decided`(how: String) throws {
         let temporary = try TemporaryStore()
         let versions = temporary.versions
         for version in ["1", "2", "3"] { try temporary.add(version, ["a": version]) }
@@ -101,9 +101,11 @@ import StorageTestSupport
     }
 
     @Test(arguments: [1, 2])
-    func `a start that nobody has settled is left, and its content banned with the last strike`(
-        strikes: Int
-    ) throws {
+    func
+        `a start that nobody has decided is left, and its content banned with the last failed attempt`(
+            failedAttempts: Int
+        ) throws
+    {
         let temporary = try TemporaryStore()
         let versions = temporary.versions
         for version in ["1", "2"] { try temporary.add(version, ["a": version]) }
@@ -111,11 +113,12 @@ import StorageTestSupport
         try versions.activate("2")
         let start = try versions.boot()
         let left = try versions.leave(
-            .unconfirmed(start.version, token: start.token, reason: "too late"), strikes: strikes)
+            .unconfirmed(start.version, token: start.token, reason: "too late"),
+            failedAttempts: failedAttempts)
         expect(left?.current == "1" && left?.from == "2")
         let lifecycle = try versions.lifecycle()
-        expect(lifecycle.bad.map(\.version), equals: (strikes == 1 ? ["2"] : []))
-        expect(lifecycle.pending, equals: (strikes == 1 ? nil : "2"))
+        expect(lifecycle.bad.map(\.version), equals: (failedAttempts == 1 ? ["2"] : []))
+        expect(lifecycle.pending, equals: (failedAttempts == 1 ? nil : "2"))
     }
 
     @Test func `the lifecycle forgets a version before the version is forgotten`() throws {

@@ -82,7 +82,7 @@ import StorageTestSupport
             try expectRight("1", temporary, loss.description)
         }
         let lifecycle = try temporary.reopened().lifecycle()
-        expect(lifecycle.bad.isEmpty && lifecycle.trials.isEmpty, "\(loss): \(lifecycle)")
+        expect(lifecycle.bad.isEmpty && lifecycle.attempts.isEmpty, "\(loss): \(lifecycle)")
         guard loss.isMendedByAdding else { return }
         try temporary.add("2", files("2"))
         try expect(start(temporary).version, equals: "2", "\(loss)")
@@ -131,7 +131,7 @@ import StorageTestSupport
     }
 
     @Test
-    func `starts what is current where the disk has no room for the tree of what waits`() throws {
+    func `starts what is current where the disk has no space for the tree of what waits`() throws {
         let temporary = try makeStore(good: 1)
         try temporary.add("2", files("2"))
         try temporary.versions.activateAtNextBoot("2")

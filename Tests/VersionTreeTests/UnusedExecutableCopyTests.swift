@@ -1,6 +1,6 @@
 import StorageTestSupport
 
-// The executable twins of objects (DESIGN.md, "Collecting"): there while a tree links to them.
+// The executable copies of objects (DESIGN.md, "Collecting"): there while a tree links to them.
 
 @Suite struct UnusedExecutableCopyTests {
     private let temporary: TemporaryStore
@@ -110,12 +110,12 @@ import StorageTestSupport
         try expect(hasTwin())
     }
 
-    // Between the look at a twin and the link to it, another process retires the last version that used it.
+    // Between the look at an executable copy and the link to it, another process retires the last version that used it.
     // With `meanwhile`, somebody else makes it again before this looks why it could not link.
     @Test(arguments: ["materialize", "checkout", "add"], [false, true])
     func `is made again for who was about to link to it`(_ verb: String, meanwhile: Bool) throws {
         try add("2", executable: true)
-        // Version 2 has no tree: only that of version 1 links to the twin.
+        // Version 2 has no tree: only that of version 1 links to the executable copy.
         temporary.unlock(temporary.tree("2"))
         expect(shell("rm -rf '\(temporary.tree("2"))'"), equals: 0)
         let other = try temporary.reopened()
@@ -123,7 +123,7 @@ import StorageTestSupport
         let failures = Shared<[String]>([])
         let hasMissed = Shared(false)
         let elsewhere = temporary.directory.appending("elsewhere")
-        // The first directory that is made is the tree's: the twins were looked at.
+        // The first directory that is made is the tree's: the executable copies were looked at.
         let versions = try temporary.opened(
             on: InterposedFileSystem { call, path in
                 let isTree = path.hasPrefix(".2.") || path.hasPrefix(".castree-")

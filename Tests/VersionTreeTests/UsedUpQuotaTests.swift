@@ -2,11 +2,11 @@ import StorageTestSupport
 
 @testable import VersionTree
 
-// DESIGN.md, "Collecting": the reserve is there so that room can be made, and apps start, where there is none.
+// DESIGN.md, "Collecting": the reserve is there so that space can be made, and apps start, where there is none.
 @Suite("A quota that is used up, which the disk does not show") struct UsedUpQuotaTests {
     /// A disk on which a quota is used up while the store's reserve is there: statvfs(3) shows free space.
     /// - Parameters:
-    ///   - verb: what needs room; whatever makes something if it is nil.
+    ///   - verb: what needs space; whatever makes something if it is nil.
     ///   - isUsedUp: whether it is by now.
     private func quotaDisk(
         _ store: TemporaryStore, _ verb: FaultyFileSystem.Verb? = nil,
@@ -14,7 +14,7 @@ import StorageTestSupport
     ) -> FaultyFileSystem {
         let reserve = store.path + "/reserve"
         return FaultyFileSystem { operation in
-            let needsRoom =
+            let needsSpace =
                 switch operation.verb {
                 case .reserve: true
                 case .open:
@@ -24,7 +24,7 @@ import StorageTestSupport
                 case .remove: verb == .remove && ObjectID(operation.name) != nil
                 default: false
                 }
-            guard needsRoom else { return nil }
+            guard needsSpace else { return nil }
             let isMet =
                 (verb ?? operation.verb) == operation.verb && isUsedUp.with { $0 }
                 && access(reserve, F_OK) == 0
@@ -35,7 +35,7 @@ import StorageTestSupport
     @Test(arguments: [
         "retire", "collect", "activate", "activate later", "boot", "roll back", "protect", "trust",
     ])
-    func `takes the reserve for what makes room, and for what starts the app`(
+    func `takes the reserve for what frees space, and for what starts the app`(
         _ verb: String
     ) throws {
         let temporary = try TemporaryStore(adding: "1", ["a": "one"])
@@ -65,7 +65,7 @@ import StorageTestSupport
         let lifecycle = try versions.lifecycle()
         expect(
             lifecycle.current, equals: verb == "roll back" ? "1" : verb == "activate" ? "3" : "2")
-        // When there is room again, it is set aside again.
+        // When there is space again, it is set aside again.
         _ = try temporary.versions.store.collect()
         try expect(temporary.versions.check().findings, equals: [])
     }

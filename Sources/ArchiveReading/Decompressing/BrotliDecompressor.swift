@@ -17,21 +17,21 @@ final class BrotliDecompressor: Decompressor {
     deinit { BrotliDecoderDestroyInstance(state) }
 
     func step(
-        _ input: inout UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer
+        _ input: inout UnsafeRawBufferPointer, into buffer: UnsafeMutableRawBufferPointer
     ) throws(StoreError) -> (count: Int, isOver: Bool) {
-        var (givenCount, roomCount) = (input.count, room.count)
+        var (givenCount, capacity) = (input.count, buffer.count)
         var given = input.baseAddress?.assumingMemoryBound(to: UInt8.self)
-        var output = room.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        var output = buffer.baseAddress?.assumingMemoryBound(to: UInt8.self)
         let result = BrotliDecoderDecompressStream(
-            state, &givenCount, &given, &roomCount, &output, nil)
+            state, &givenCount, &given, &capacity, &output, nil)
         input = UnsafeRawBufferPointer(rebasing: input[(input.count - givenCount)...])
         switch result {
-        case BROTLI_DECODER_RESULT_SUCCESS: return (room.count - roomCount, true)
+        case BROTLI_DECODER_RESULT_SUCCESS: return (buffer.count - capacity, true)
         case BROTLI_DECODER_RESULT_ERROR:
             let said = BrotliDecoderErrorString(BrotliDecoderGetErrorCode(state))
             throw archive.refusal(
                 "it is damaged (brotli: \(said.map { String(cString: $0) } ?? "not one"))")
-        default: return (room.count - roomCount, false)
+        default: return (buffer.count - capacity, false)
         }
     }
 

@@ -8,7 +8,7 @@ final class DecompressedStream {
     private var isCompressed: Bool { compression != .none }
     private let given = UnsafeMutableRawBufferPointer.allocate(
         byteCount: 64 << 10, alignment: 16)
-    private let room = UnsafeMutableRawBufferPointer.allocate(
+    private let buffer = UnsafeMutableRawBufferPointer.allocate(
         byteCount: 128 << 10, alignment: 16)
     private var input = UnsafeRawBufferPointer(start: nil, count: 0)
     private var block = UnsafeRawBufferPointer(start: nil, count: 0)
@@ -33,7 +33,7 @@ final class DecompressedStream {
 
     deinit {
         given.deallocate()
-        room.deallocate()
+        buffer.deallocate()
     }
 
     /// The next block, valid until the next call; empty at the end.
@@ -62,7 +62,7 @@ final class DecompressedStream {
                 isBetween = false
             }
             let before = input.count
-            let done = try decompressor.step(&input, into: room)
+            let done = try decompressor.step(&input, into: buffer)
             isBetween = done.isOver
             if done.count == 0, !done.isOver, isSourceOver, before == 0 {
                 throw source.name.refusal("it is cut off")
@@ -72,7 +72,7 @@ final class DecompressedStream {
             if isCompressed {
                 try Expansion.check(byteCount, from: source.offset, of: source.name)
             }
-            block = UnsafeRawBufferPointer(rebasing: room[..<done.count])
+            block = UnsafeRawBufferPointer(rebasing: buffer[..<done.count])
             return block
         }
     }

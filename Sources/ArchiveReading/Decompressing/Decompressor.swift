@@ -4,11 +4,11 @@ internal import Platform
 protocol Decompressor: AnyObject {
     /// - Parameters:
     ///   - input: the bytes still to be decompressed, without used ones afterwards; empty at the end of the archive.
-    ///   - room: where the content goes.
+    ///   - buffer: where the content goes.
     /// - Returns: how many bytes came out, and whether the stream is over.
     /// - Throws: `.badArchive`, `.outOfMemory`.
     func step(
-        _ input: inout UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer
+        _ input: inout UnsafeRawBufferPointer, into buffer: UnsafeMutableRawBufferPointer
     ) throws(StoreError) -> (count: Int, isOver: Bool)
 
     /// Begins another stream after one that is over; `false` if an archive has only one.
@@ -17,10 +17,10 @@ protocol Decompressor: AnyObject {
 
 final class Uncompressed: Decompressor {
     func step(
-        _ input: inout UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer
+        _ input: inout UnsafeRawBufferPointer, into buffer: UnsafeMutableRawBufferPointer
     ) throws(StoreError) -> (count: Int, isOver: Bool) {
-        let count = min(input.count, room.count)
-        room.copyMemory(from: UnsafeRawBufferPointer(rebasing: input[..<count]))
+        let count = min(input.count, buffer.count)
+        buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: input[..<count]))
         input = UnsafeRawBufferPointer(rebasing: input[count...])
         return (count, false)
     }

@@ -34,17 +34,17 @@ final class DeflateDecompressor: Decompressor {
     }
 
     func step(
-        _ input: inout UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer
+        _ input: inout UnsafeRawBufferPointer, into buffer: UnsafeMutableRawBufferPointer
     ) throws(StoreError) -> (count: Int, isOver: Bool) {
         state.pointee.next_in = UnsafeMutablePointer(
             mutating: input.baseAddress?.assumingMemoryBound(to: UInt8.self))
         state.pointee.avail_in = uInt(input.count)
-        state.pointee.next_out = room.baseAddress?.assumingMemoryBound(to: UInt8.self)
-        state.pointee.avail_out = uInt(room.count)
+        state.pointee.next_out = buffer.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        state.pointee.avail_out = uInt(buffer.count)
         let done = inflate(state, Z_NO_FLUSH)
         input = UnsafeRawBufferPointer(
             rebasing: input[(input.count - Int(state.pointee.avail_in))...])
-        let count = room.count - Int(state.pointee.avail_out)
+        let count = buffer.count - Int(state.pointee.avail_out)
         switch done {
         case Z_OK, Z_BUF_ERROR: return (count, false)
         case Z_STREAM_END: return (count, true)

@@ -19,10 +19,10 @@ final class ZstdDecompressor: Decompressor {
     deinit { ZSTD_freeDCtx(context) }
 
     func step(
-        _ input: inout UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer
+        _ input: inout UnsafeRawBufferPointer, into buffer: UnsafeMutableRawBufferPointer
     ) throws(StoreError) -> (count: Int, isOver: Bool) {
         var given = ZSTD_inBuffer(src: input.baseAddress, size: input.count, pos: 0)
-        var output = ZSTD_outBuffer(dst: room.baseAddress, size: room.count, pos: 0)
+        var output = ZSTD_outBuffer(dst: buffer.baseAddress, size: buffer.count, pos: 0)
         let wanted = ZSTD_decompressStream(context, &output, &given)
         guard ZSTD_isError(wanted) == 0 else {
             throw archive.refusal(

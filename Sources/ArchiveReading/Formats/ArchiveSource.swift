@@ -72,18 +72,18 @@ package final class ArchiveSource {
 
     /// The next bytes, without consuming them.
     package func peek(_ count: Int) throws(StoreError) -> [UInt8] {
-        var room = [UInt8](repeating: 0, count: count)
+        var buffer = [UInt8](repeating: 0, count: count)
         while head.count < count {
-            let taken = try fill(&room, count - head.count)
+            let taken = try fill(&buffer, count - head.count)
             if taken == 0 { break }
-            head += room[..<taken]
+            head += buffer[..<taken]
         }
         return Array(head.prefix(count))
     }
 
-    private func fill(_ room: inout [UInt8], _ count: Int) throws(StoreError) -> Int {
+    private func fill(_ buffer: inout [UInt8], _ count: Int) throws(StoreError) -> Int {
         var failure: StoreError?
-        let taken = room.withUnsafeMutableBytes { buffer in
+        let taken = buffer.withUnsafeMutableBytes { buffer in
             do throws(StoreError) {
                 return try fetch(UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]))
             } catch {
@@ -96,14 +96,14 @@ package final class ArchiveSource {
     }
 
     /// Reads the next bytes; 0 at the end.
-    package func read(into room: UnsafeMutableRawBufferPointer) throws(StoreError) -> Int {
+    package func read(into buffer: UnsafeMutableRawBufferPointer) throws(StoreError) -> Int {
         let count: Int
         if head.isEmpty {
-            count = try fetch(room)
+            count = try fetch(buffer)
         } else {
-            count = min(head.count, room.count)
+            count = min(head.count, buffer.count)
             head.withUnsafeBytes {
-                room.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[..<count]))
+                buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[..<count]))
             }
             head.removeFirst(count)
         }
@@ -111,14 +111,14 @@ package final class ArchiveSource {
         return count
     }
 
-    private func fetch(_ room: UnsafeMutableRawBufferPointer) throws(StoreError) -> Int {
+    private func fetch(_ buffer: UnsafeMutableRawBufferPointer) throws(StoreError) -> Int {
         if byteCount != nil {
             try wait(nil)
-            return try system.read(raw, into: room, at: offset + Int64(head.count))
+            return try system.read(raw, into: buffer, at: offset + Int64(head.count))
         }
         while true {
             try wait(raw)
-            if let count = try system.readNext(raw, into: room) { return count }
+            if let count = try system.readNext(raw, into: buffer) { return count }
         }
     }
 
@@ -132,9 +132,9 @@ package final class ArchiveSource {
 
     /// Reads at most a buffer of a file's bytes at an offset; 0 at its end.
     package func read(
-        at offset: Int64, into room: UnsafeMutableRawBufferPointer
+        at offset: Int64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(StoreError) -> Int {
         try wait(nil)
-        return try system.read(raw, into: room, at: offset)
+        return try system.read(raw, into: buffer, at: offset)
     }
 }

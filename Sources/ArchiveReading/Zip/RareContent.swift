@@ -35,7 +35,7 @@ final class RareContent {
     /// Calls `take` with the content of a file, block by block.
     /// - Throws: `.badArchive` unless size and checksum are right; `.tooLarge` if that would take too much memory.
     func read(
-        _ file: ZipFile, through room: UnsafeMutableRawBufferPointer,
+        _ file: ZipFile, through buffer: UnsafeMutableRawBufferPointer,
         _ take: (UnsafeRawBufferPointer) throws(StoreError) -> Void
     ) throws(StoreError) {
         // libarchive 3.6 mistakes LZMA's empty output for damage.
@@ -54,12 +54,12 @@ final class RareContent {
         var rest = file.header.byteCount
         // Up to the end, where libarchive compares the checksum.
         while true {
-            let taken = archive_read_data(handle, room.baseAddress, room.count)
+            let taken = archive_read_data(handle, buffer.baseAddress, buffer.count)
             guard taken >= 0 else { throw damaged(file) }
             if taken == 0 { break }
             rest -= Int64(taken)
             guard rest >= 0 else { throw damaged(file, "it has more than it says") }
-            try take(UnsafeRawBufferPointer(rebasing: room[..<taken]))
+            try take(UnsafeRawBufferPointer(rebasing: buffer[..<taken]))
         }
         guard rest == 0 else { throw damaged(file, "it has less than it says") }
     }

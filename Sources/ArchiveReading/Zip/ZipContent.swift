@@ -19,7 +19,7 @@ final class ZipContent {
     /// Calls `take` with the content, block by block.
     /// - Throws: `.badArchive` unless the compressed bytes, the size and the checksum are right to the last.
     func read(
-        _ file: ZipFile, through room: UnsafeMutableRawBufferPointer,
+        _ file: ZipFile, through buffer: UnsafeMutableRawBufferPointer,
         _ take: (UnsafeRawBufferPointer) throws(StoreError) -> Void
     ) throws(StoreError) {
         let archive = source.name.reading(file.header.entry)
@@ -40,8 +40,8 @@ final class ZipContent {
                 input = UnsafeRawBufferPointer(rebasing: given[..<taken])
             }
             let before = input.count
-            let done = try decompressor.step(&input, into: room)
-            let block = UnsafeRawBufferPointer(rebasing: room[..<done.count])
+            let done = try decompressor.step(&input, into: buffer)
+            let block = UnsafeRawBufferPointer(rebasing: buffer[..<done.count])
             count += Int64(block.count)
             guard count <= file.header.byteCount else {
                 throw archive.refusal("it is damaged (it has more than it says)")

@@ -66,12 +66,12 @@ struct ZipLayout {
             throw overlapping(header)
         }
         // Nearly always the rest is no longer than in the directory.
-        let room = directory - header.start
-        let wanted = min(room, Int64(header.headerByteCount + 64))
+        let space = directory - header.start
+        let wanted = min(space, Int64(header.headerByteCount + 64))
         var bytes = try source.read(at: header.start, count: Int(wanted))
         guard let rest = ZipHeader.rest(of: bytes, place) else { throw differing(header) }
         let byteCount = place.byteCount + rest
-        guard Int64(byteCount) <= room else { throw overlapping(header) }
+        guard Int64(byteCount) <= space else { throw overlapping(header) }
         if byteCount > bytes.count {
             bytes = try source.read(at: header.start, count: byteCount)
         }

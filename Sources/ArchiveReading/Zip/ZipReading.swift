@@ -128,8 +128,8 @@ final class ZipReading {
     func read(
         into intake: any ArchiveIntake, progress: (Int64) -> Void
     ) throws(StoreError) {
-        let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 128 << 10, alignment: 16)
-        defer { room.deallocate() }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 128 << 10, alignment: 16)
+        defer { buffer.deallocate() }
         let content = ZipContent(source)
         var done: Int64 = 0
         for member in files {
@@ -142,9 +142,9 @@ final class ZipReading {
                 progress(done)
             }
             if let rare, RareContent.methods.contains(header.method) {
-                try rare.read(member.file, through: room, take)
+                try rare.read(member.file, through: buffer, take)
             } else {
-                try content.read(member.file, through: room, take)
+                try content.read(member.file, through: buffer, take)
             }
             try intake.finish()
         }

@@ -8,7 +8,7 @@ package import Platform
 package final class Deflater {
     /// At a fixed place: zlib's state points back at it.
     private let state = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
-    private let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
+    private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
     package private(set) var byteCount: Int64 = 0
 
     /// - Throws: `.outOfMemory`.
@@ -26,7 +26,7 @@ package final class Deflater {
     deinit {
         deflateEnd(state)
         state.deallocate()
-        room.deallocate()
+        buffer.deallocate()
     }
 
     /// Adds a piece of the stream.
@@ -69,14 +69,14 @@ package final class Deflater {
                 mutating: rest.baseAddress?.assumingMemoryBound(to: UInt8.self))
             state.pointee.avail_in = uInt(count)
             repeat {
-                state.pointee.next_out = room.baseAddress?.assumingMemoryBound(to: UInt8.self)
-                state.pointee.avail_out = uInt(room.count)
+                state.pointee.next_out = buffer.baseAddress?.assumingMemoryBound(to: UInt8.self)
+                state.pointee.avail_out = uInt(buffer.count)
                 // zlib returns anything else only for a caller's mistake, and this caller makes none.
                 let done = deflate(state, flush)
                 precondition(done == Z_OK || done == Z_STREAM_END || done == Z_BUF_ERROR)
-                let given = room.count - Int(state.pointee.avail_out)
+                let given = buffer.count - Int(state.pointee.avail_out)
                 byteCount += Int64(given)
-                if given > 0 { try sink(UnsafeRawBufferPointer(rebasing: room[..<given])) }
+                if given > 0 { try sink(UnsafeRawBufferPointer(rebasing: buffer[..<given])) }
                 if done == Z_STREAM_END { return }
             } while state.pointee.avail_out == 0
             rest = UnsafeRawBufferPointer(rebasing: rest[count...])

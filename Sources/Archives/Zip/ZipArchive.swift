@@ -14,7 +14,7 @@ package struct ZipArchive: Sendable, Hashable {
         /// A range of an object; `size` is the whole object's.
         case object(ObjectID, range: Range<Int64>, size: Int64)
         /// A range of a deflated copy; `size` is the whole copy's.
-        case twin(ObjectID, range: Range<Int64>, size: Int64)
+        case deflatedCopy(ObjectID, range: Range<Int64>, size: Int64)
     }
 
     /// - Parameter members: the files, in any order; may be empty.
@@ -62,7 +62,7 @@ package struct ZipArchive: Sendable, Hashable {
             switch member.content {
             case .bytes(let bytes): add(try Digester.digest(.sha256, of: bytes))
             case .object(let address): add(address.bytes)
-            case .twin(let address, _): add(address.bytes)
+            case .deflatedCopy(let address, _): add(address.bytes)
             }
         }
         return digester.finish { Hex.string(Array($0)) }
@@ -104,9 +104,9 @@ package struct ZipArchive: Sendable, Hashable {
         case .object(let address):
             guard let part = cut.part(of: member.byteCount, at: content) else { return }
             cut.add(.object(address, range: part, size: member.byteCount))
-        case .twin(let address, let size):
+        case .deflatedCopy(let address, let size):
             guard let part = cut.part(of: size, at: content) else { return }
-            cut.add(.twin(address, range: part, size: size))
+            cut.add(.deflatedCopy(address, range: part, size: size))
         }
     }
 }

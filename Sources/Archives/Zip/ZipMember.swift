@@ -15,7 +15,7 @@ package struct ZipMember: Sendable, Hashable {
         case bytes([UInt8])
         case object(ObjectID)
         /// The deflated copy of an object: raw DEFLATE (RFC 1951) of this size.
-        case twin(ObjectID, byteCount: Int64)
+        case deflatedCopy(ObjectID, byteCount: Int64)
     }
 
     package init(
@@ -36,6 +36,6 @@ package struct ZipMember: Sendable, Hashable {
     }
 
     var storedByteCount: Int64 {
-        if case .twin(_, let byteCount) = content { byteCount } else { byteCount }
+        if case .deflatedCopy(_, let byteCount) = content { byteCount } else { byteCount }
     }
 }

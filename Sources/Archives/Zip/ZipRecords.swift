@@ -66,7 +66,7 @@ enum ZipRecords {
             put16(20)
             // Bit 11: the name is UTF-8 (appendix D); not needed for ASCII.
             put16(member.path.utf8.allSatisfy { $0 < 0x80 } ? 0 : 0x800)
-            if case .twin = member.content { put16(8) } else { put16(0) }
+            if case .deflatedCopy = member.content { put16(8) } else { put16(0) }
             // Midnight of 1 January 1980: the zero of the format's times (4.4.6).
             put16(0)
             put16(0x21)

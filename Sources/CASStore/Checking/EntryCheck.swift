@@ -113,11 +113,11 @@ struct EntryCheck {
             "\(printable(entry.path)) in the store belongs to \(userDescription(status.owner)), and the store to "
                 + userDescription(root.owner))
         return try found.repaired { () throws(StoreError) in
-            let deed: String? =
+            let operation: String? =
                 if let quarantine {
                     try effectiveUser() == 0 ? giveBack(entry) : makeAnew(entry, quarantine)
                 } else { nil }
-            if let deed { return found.adding(deed).done }
+            if let operation { return found.adding(operation).done }
             return found.adding(
                 quarantine != nil && effectiveUser() == 0
                     ? "; it has other names, and its owner may have linked another user's: give it back by chown "
@@ -172,9 +172,9 @@ struct EntryCheck {
             return "; it was moved to quarantine, and is created again"
         }
         guard !isFile else { return nil }
-        if let room = isTop ? .root : StorePlace(rawValue: place),
-            [.root, .leases].contains(room),
-            room.isOurs(name), room.kind(of: name) != .directory
+        if let row = isTop ? .root : StorePlace(rawValue: place),
+            [.root, .leases].contains(row),
+            row.isOurs(name), row.kind(of: name) != .directory
         {
             try fileSystem.setAside(directory, name, to: quarantine, try StoreLayout.aside("stray"))
             return "; it was set aside"
@@ -192,7 +192,7 @@ struct EntryCheck {
     ]
     /// What a damaged one loses, the documentation says; each begins anew.
     private static let notes = [
-        StoreLayout.server, StoreLayout.owed, StoreLayout.channels, StoreLayout.device,
+        StoreLayout.server, StoreLayout.pendingForced, StoreLayout.channels, StoreLayout.device,
         StoreLayout.events, StoreLayout.olderEvents,
     ]
     private static let replaceable = [

@@ -34,7 +34,7 @@ public struct Finding: Sendable, Hashable {
         case recoveredManifest
         /// Files of a tree are copies of objects but could be links: the store was copied without its links.
         case copiedInTree
-        /// A tree lacks a file of its manifest.
+        /// A tree is missing a file of its manifest.
         case missingInTree
         /// A tree shows other bytes than its manifest says.
         case wrongInTree
@@ -46,7 +46,7 @@ public struct Finding: Sendable, Hashable {
         case strayTree
         /// A complete version that is current, pending or known good has no tree.
         case missingTree
-        /// A version that is current, pending or known good lacks objects.
+        /// A version that is current, pending or known good is missing objects.
         case incompleteVersion
         /// An incomplete version promises a size that one of its objects does not have: it cannot become whole.
         case falseManifest

@@ -91,7 +91,7 @@ final class ObjectPass: Sendable {
         shardsThere = try store.objects.shardsThere()
     }
 
-    /// Reads every object and compares it with the index and, if that cannot vouch for it, with its
+    /// Reads every object and compares it with the index and, if that cannot prove it, with its
     /// address.
     /// - Parameter beside: what the calling thread does while the others begin.
     func run(beside: () throws(StoreError) -> Void) throws(StoreError) {

@@ -250,7 +250,7 @@ struct ShardCheck: ~Copyable {
         // The address decides: the index may be wrong, the address cannot.
         let found = try checker.hash(file, store.fileSystem)
         guard found.address == address else { return (.damagedObject, nil) }
-        if let row, row.isDying { return (nil, nil) }
+        if let row, row.isMarkedForDeletion { return (nil, nil) }
         guard let row, row.isPresent else { return (.unindexedObject, found.fingerprint) }
         if row.fingerprint == nil, row.byteCount == found.byteCount,
             let fingerprint = found.fingerprint

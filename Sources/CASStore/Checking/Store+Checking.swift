@@ -73,7 +73,8 @@ extension Store {
         switch suspicion.kind {
         case .missingObject: return row?.isPresent == true && status == nil
         case .unindexedObject:
-            guard row?.isPresent != true, row?.isDying != true, status?.kind == .regular,
+            guard row?.isPresent != true, row?.isMarkedForDeletion != true,
+                status?.kind == .regular,
                 status?.byteCount == suspicion.byteCount
             else { return false }
             return try !isBeingWritten(address)

@@ -77,7 +77,7 @@ extension Store {
             guard damaged.isEmpty else { return nil }
             let batch = try index.garbage(after: after, limit: Self.batch)
             isLast = batch.count < Self.batch
-            try index.markDying(batch.map(\.id))
+            try index.markForDeletion(batch.map(\.id))
             return batch.last?.id
         }
         try Self.refuse(damaged)
@@ -86,9 +86,9 @@ extension Store {
         let (gone, copied) = try writing(rows: Self.batch) {
             (index) throws(StoreError) -> ([ObjectRow], Set<ObjectID>) in
             // Writers take objects back under this same lock, so none takes one back in between.
-            let claimed = try self.claimedAddresses()
-            var gone = try index.doomed(after: after, through: last)
-                .filter { !claimed.contains($0.address) && !kept.contains($0.address) }
+            let reserved = try self.reservedAddresses()
+            var gone = try index.markedForDeletion(after: after, through: last)
+                .filter { !reserved.contains($0.address) && !kept.contains($0.address) }
             try index.refuseNamed(gone.map(\.id))
             var left: Set<ObjectID> = []
             let copied = try self.objects.remove(gone.map(\.address)) {
@@ -128,7 +128,9 @@ extension Store {
         after: Int64, through last: Int64
     ) throws(StoreError) -> Set<ObjectID> {
         let unproven = try reading { (index) throws(StoreError) in
-            try index.doomed(after: after, through: last).filter { $0.fingerprint == nil }
+            try index.markedForDeletion(after: after, through: last).filter {
+                $0.fingerprint == nil
+            }
         }
         guard !unproven.isEmpty else { return [] }
         var stuck: Set<ObjectID> = []

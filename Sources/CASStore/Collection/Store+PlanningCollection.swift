@@ -10,7 +10,7 @@ extension Store {
         var plan = CollectionPlan()
         let unit = try allocationUnit()
         let leases = try leases()
-        let claimed = try claimedAddresses(by: leases.running)
+        let reserved = try reservedAddresses(by: leases.running)
         // What was staged without a lease and has been published.
         var unrecorded = try examined(publishedNames(in: directories.staging.raw)).sound
         for name in leases.dead {
@@ -19,7 +19,7 @@ extension Store {
             }
         }
         let garbage = try garbage(afterRecording: unrecorded, names)
-        plan.objects = garbage.filter { !claimed.contains($0.address) }
+        plan.objects = garbage.filter { !reserved.contains($0.address) }
         plan.quarantined = try leftovers(
             in: directories.quarantine.raw, .damaged, addressOf: StoreLayout.quarantinedAddress
         ) { _ in true }

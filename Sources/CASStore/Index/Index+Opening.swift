@@ -57,14 +57,14 @@ extension Index {
     /// A power cut or a kill interrupted a change; SQLite would trust its leftover journal and half-written page.
     static let cutShort = StoreError(.index, "a change of the index was cut short")
 
-    /// Whether a transaction was announced but not settled, as after a power cut or a kill.
+    /// Whether a transaction was announced but not committed, as after a power cut or a kill.
     func mayBeTorn() throws(StoreError) -> Bool {
-        // In this order: a writer announces first, and settles last.
+        // In this order: a writer announces first, and commits last.
         let journal = try fileSystem.status(directories.root.raw, StoreLayout.index + "-journal")
         // SQLite opens no database whose journal is, say, a pipe; the rebuild removes the journal.
         if let journal, journal.kind != .regular { return true }
         guard let stamp = try readStamp() else { return false }
-        return stamp.settled != stamp.pending || (journal?.byteCount ?? 0) > 0
+        return stamp.committed != stamp.pending || (journal?.byteCount ?? 0) > 0
     }
 
     private func pragma(_ name: String, _ connection: Connection) throws(StoreError) -> Int64 {

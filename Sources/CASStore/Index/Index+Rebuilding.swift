@@ -37,7 +37,7 @@ extension Index {
     /// Whether the index is whole and not the one that an epoch names.
     private func isMadeSince(_ epoch: String?) throws(StoreError) -> Bool {
         guard let epoch, let stamp = try readStamp() else { return false }
-        return stamp.epoch != epoch && stamp.settled == stamp.pending
+        return stamp.epoch != epoch && stamp.committed == stamp.pending
     }
 
     /// Creates the index file of a store; the caller holds the lock for rebuilding.

@@ -32,12 +32,12 @@ extension Index {
     /// - Throws: `.index` if the index is outdated, or torn because another process was killed while changing it.
     func checkStamp(_ connection: Connection, writing: Bool) throws(StoreError) -> Int64 {
         let (generation, stamp) = try stampedGeneration(connection)
-        guard stamp.settled != stamp.pending else { return generation }
+        guard stamp.committed != stamp.pending else { return generation }
         if writing { throw Self.cutShort }
         // A running writer cannot commit: this transaction holds SQLite's lock.
         guard try locks.excludeWriters(waiting: false) else { return generation }
         defer { locks.admitWriters() }
-        guard let now = try readStamp(), now.settled == now.pending else { throw Self.cutShort }
+        guard let now = try readStamp(), now.committed == now.pending else { throw Self.cutShort }
         return generation
     }
 
@@ -65,7 +65,7 @@ extension Index {
     /// Announces a transaction before it changes a page: from here on a power cut may tear the index.
     /// - Parameter durably: otherwise the caller makes it durable before the first page is changed.
     func announce(_ generation: Int64, durably: Bool = true) throws(StoreError) {
-        try writeStamp(settled: generation - 1, pending: generation, durably: durably)
+        try writeStamp(committed: generation - 1, pending: generation, durably: durably)
     }
 
     func count(_ generation: Int64, _ connection: Connection) throws(StoreError) {
@@ -91,19 +91,19 @@ extension Index {
     }
 
     /// Records that the transaction is durable; not synced, because losing it only makes the index be rebuilt.
-    func settle(_ generation: Int64) throws(StoreError) {
-        try writeStamp(settled: generation, pending: generation, durably: false)
+    func commit(_ generation: Int64) throws(StoreError) {
+        try writeStamp(committed: generation, pending: generation, durably: false)
     }
 
     /// Records that the transaction did not happen.
     func withdraw(_ generation: Int64, _ connection: Connection) throws(StoreError) {
         guard try stampedGeneration(connection).generation == generation - 1 else { return }
         try sync(connection)
-        try settle(generation - 1)
+        try commit(generation - 1)
     }
 
     private func writeStamp(
-        settled: Int64, pending: Int64, durably: Bool
+        committed: Int64, pending: Int64, durably: Bool
     ) throws(StoreError) {
         let root = directories.root.raw
         var status = try fileSystem.status(root, StoreLayout.index)
@@ -114,7 +114,7 @@ extension Index {
             status = try fileSystem.status(root, StoreLayout.index)
         }
         let stamp = IndexStamp(
-            epoch: epoch, settled: settled, pending: pending,
+            epoch: epoch, committed: committed, pending: pending,
             byteCount: status?.byteCount ?? 0, changedAt: status?.changedAt ?? 0)
         var bytes = stamp.encoded
         // Always of one size: overwriting it needs no new space, even on a full disk.
@@ -138,7 +138,7 @@ extension Index {
         {
             try fileSystem.remove(directories.root.raw, StoreLayout.stamp, directory: false)
         }
-        try writeStamp(settled: isMade ? 1 : 0, pending: 1, durably: true)
+        try writeStamp(committed: isMade ? 1 : 0, pending: 1, durably: true)
         // Its directory entry, and that of the index.
         if options.isDurable { try fileSystem.sync(directories.root.raw) }
     }
@@ -148,7 +148,7 @@ extension Index {
 ///
 /// A SQLite file that is replaced by yesterday's copy is an intact database with wrong answers. So every write
 /// transaction counts up `generation` inside the index and here: `pending`, durably, before its first page, and
-/// `settled` when all is durable. Between the two a power cut or a kill may tear the index. A process that finds them
+/// `committed` when all is durable. Between the two a power cut or a kill may tear the index. A process that finds them
 /// different while no one writes therefore does not trust the index, not even one that it already has open. An index
 /// whose generation is neither is outdated. A newer one is trusted: without syncs a power cut may lose the stamp
 /// alone. `epoch` names one index file; size and change time (ctime) reveal that another program wrote to it.
@@ -156,14 +156,14 @@ extension Index {
 /// One line of text, then its XXH3-128: a torn stamp is no stamp, and no stamp means a rebuild.
 struct IndexStamp: Equatable, Sendable {
     var epoch: String
-    var settled: Int64
+    var committed: Int64
     var pending: Int64
-    /// Size and change time (ctime) of `index.sqlite` after the last settled transaction.
+    /// Size and change time (ctime) of `index.sqlite` after the last committed transaction.
     var byteCount: Int64
     var changedAt: Int64
 
     var encoded: [UInt8] {
-        let line = "castree-stamp 1 \(epoch) \(settled) \(pending) \(byteCount) \(changedAt)\n"
+        let line = "castree-stamp 1 \(epoch) \(committed) \(pending) \(byteCount) \(changedAt)\n"
         let sum = Array(line.utf8).withUnsafeBytes { bytes in
             Fingerprinter.fingerprint(bytes).withBytes { Hex.string(Array($0)) }
         }
@@ -172,7 +172,7 @@ struct IndexStamp: Equatable, Sendable {
 
     func agrees(epoch: String, generation: Int64) -> Bool {
         epoch == self.epoch
-            && (generation == settled || generation == pending || generation > pending)
+            && (generation == committed || generation == pending || generation > pending)
     }
 }
 
@@ -184,11 +184,11 @@ extension IndexStamp {
         guard lines.count >= 2 else { return nil }
         let fields = lines[0].split(separator: " ")
         guard fields.count == 7, fields[0] == "castree-stamp", fields[1] == "1",
-            let settled = Int64(fields[3]), let pending = Int64(fields[4]),
+            let committed = Int64(fields[3]), let pending = Int64(fields[4]),
             let byteCount = Int64(fields[5]), let changedAt = Int64(fields[6])
         else { return nil }
         self.init(
-            epoch: String(fields[2]), settled: settled, pending: pending,
+            epoch: String(fields[2]), committed: committed, pending: pending,
             byteCount: byteCount, changedAt: changedAt)
         guard bytes.starts(with: encoded) else { return nil }
     }

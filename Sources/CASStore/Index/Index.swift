@@ -110,7 +110,7 @@ package final class Index: @unchecked Sendable {
             } catch {
                 attempts += 1
                 if change != nil, attempts == 1, error.code == .outOfSpace, journalIsOnDisk {
-                    // The disk has no room for the journal; memory may have.
+                    // The disk has no space for the journal; memory may have.
                     change?.rows = 0
                     continue
                 }
@@ -161,7 +161,7 @@ package final class Index: @unchecked Sendable {
             } else {
                 try sync(connection)
             }
-            if let announced { try settle(announced) }
+            if let announced { try commit(announced) }
             return result
         } catch {
             // Rolled back. If even that is uncertain, the stamp leaves the index in doubt. Report the first error.

@@ -8,7 +8,7 @@
 ///   address       the 32 bytes
 ///   bytes         the size: promised until present
 ///   fingerprint   XXH3-128, 16 bytes; NULL until computed
-///   state         0 absent, 1 present, 2 dying (a collector has announced its deletion)
+///   state         0 absent, 1 present, 2 marked for deletion (a collector has announced its deletion)
 ///   refs          how many versions name the object
 ///   keepers       the sum of their ids: with refs = 1 it is the id of the only one
 ///
@@ -45,7 +45,7 @@ enum IndexSchema {
     ///
     /// A rollback journal needs no shared memory, so a full disk cannot kill the process (SIGBUS). It is kept in
     /// memory (sqlite.org/pragma.html#pragma_journal_mode) as long as it stays small, which saves three writes a page
-    /// and room on the disk. It undoes the transaction of a process that gives up; after a kill or a power cut it is
+    /// and space on the disk. It undoes the transaction of a process that gives up; after a kill or a power cut it is
     /// not needed, because the stamp says that the index may be torn. SQLite syncs nothing: `Index` makes a
     /// transaction durable, with two syncs where SQLite needs five.
     static let settings = """

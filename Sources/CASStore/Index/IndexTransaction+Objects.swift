@@ -11,7 +11,7 @@ struct ObjectRow: Sendable, Hashable {
 
     var isPresent: Bool { state == .present }
     /// A collector has announced its deletion; the file may be there or not.
-    var isDying: Bool { state == .dying }
+    var isMarkedForDeletion: Bool { state == .markedForDeletion }
 }
 
 extension IndexTransaction {
@@ -127,7 +127,7 @@ extension IndexTransaction {
     }
 
     /// The objects whose deletion is announced and that nothing has named since then.
-    func doomed(after: Int64, through last: Int64) throws(StoreError) -> [ObjectRow] {
+    func markedForDeletion(after: Int64, through last: Int64) throws(StoreError) -> [ObjectRow] {
         let rows = try statement(
             "SELECT \(Self.objectColumns) FROM object "
                 + "WHERE refs = 0 AND state <> 1 AND id > ? AND id <= ? ORDER BY id")
@@ -143,7 +143,7 @@ extension IndexTransaction {
     }
 
     /// Announces the deletion of objects: writers that need one must revive it or write it again.
-    func markDying(_ ids: [Int64]) throws(StoreError) {
+    func markForDeletion(_ ids: [Int64]) throws(StoreError) {
         let update = try statement(
             "UPDATE object SET state = 2 WHERE id = ? AND refs = 0 AND state = 1")
         for id in ids { try update.bind(1, id).run() }

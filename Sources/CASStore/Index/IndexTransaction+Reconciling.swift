@@ -72,7 +72,7 @@ extension IndexTransaction {
                     continue
                 }
                 // An unreadable manifest keeps its references: nothing is lost by waiting until fsck names it and it
-                // is repaired. A file that only lacks permissions and was never read may be the one that is shown.
+                // is repaired. A file that is only missing permissions and was never read may be the one that is shown.
                 let isUnreadNow =
                     error.isUnreadable || row != nil && isClosed && error.isOfOneName
                 let isDamaged = error.cause == nil || error.isNotDirectory || isUnreadNow
@@ -94,7 +94,7 @@ extension IndexTransaction {
 
     /// Registers a version known only from its manifest file, whose writer died, or which was copied there.
     ///
-    /// Objects on disk that the index does not vouch for are read; those that match their address are recorded.
+    /// Objects on disk that the index does not prove are read; those that match their address are recorded.
     private func register(_ registration: Registration) throws(StoreError) {
         let objects = ObjectDirectory(fileSystem: fileSystem, directories: directories)
         let absent = try insertVersion(

@@ -6,7 +6,7 @@ enum ObjectState: Int64 {
     /// On disk, verified and durable.
     case present = 1
     /// Named by nothing; a collector has announced that it will delete the file.
-    case dying = 2
+    case markedForDeletion = 2
 }
 
 /// What a writer knows about an object of the version that it records.
@@ -28,9 +28,9 @@ extension IndexTransaction {
     ///     others.
     ///   - acceptsContradictions: register the version even if it gives an existing object another size; it can never
     ///     be complete.
-    ///   - isThere: whether the file exists; called for each dying object, and for each that the index does not know
-    ///     as present and the writer has not verified. Inside a write transaction neither collectors nor repairs
-    ///     remove any, so the answer holds.
+    ///   - isThere: whether the file exists; called for each object marked for deletion, and for each that the index
+    ///     does not know as present and the writer has not verified. Inside a write transaction neither collectors nor
+    ///     repairs remove any, so the answer holds.
     /// - Returns: the positions of the references that are not present.
     /// - Throws: `.mismatch` if the version gives an existing object another size. For a missing one two versions may
     ///   promise two sizes; its bytes will tell.
@@ -50,7 +50,7 @@ extension IndexTransaction {
             var isPresent = found.state == .present
             let fingerprint =
                 isPresent ? known?.fingerprint : try Self.fingerprint(known, reference, isThere)
-            if found.state == .dying { isPresent = try isThere(reference.address) }
+            if found.state == .markedForDeletion { isPresent = try isThere(reference.address) }
             if fingerprint == nil, isPresent, found.byteCount != reference.byteCount {
                 guard acceptsContradictions else {
                     throw Self.contradiction(registration.name, reference, found.byteCount)
@@ -63,7 +63,7 @@ extension IndexTransaction {
                         address: reference.address, byteCount: reference.byteCount,
                         fingerprint: fingerprint))
             } else {
-                if found.state == .dying { try setState(.absent, of: found.id) }
+                if found.state == .markedForDeletion { try setState(.absent, of: found.id) }
                 absent.append(position)
             }
         }

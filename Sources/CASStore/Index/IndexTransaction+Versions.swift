@@ -1,4 +1,4 @@
-// Versions as rows: listing, claims, completeness.
+// Versions as rows: listing, reservations, completeness.
 
 extension IndexTransaction {
     private static let columns =

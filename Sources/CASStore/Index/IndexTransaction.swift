@@ -21,13 +21,13 @@ struct IndexTransaction {
         ).bind(1, key).bind(2, value).run()
     }
 
-    func moment() throws(StoreError) -> IndexMoment {
-        IndexMoment(epoch: index.epoch, generation: try meta("generation") ?? 0)
+    func currentVersion() throws(StoreError) -> IndexVersion {
+        IndexVersion(epoch: index.epoch, generation: try meta("generation") ?? 0)
     }
 }
 
 /// The index version at the time of a writer's look-up.
-package struct IndexMoment: Sendable, Hashable {
+package struct IndexVersion: Sendable, Hashable {
     var epoch: String
     var generation: Int64
 }

@@ -46,7 +46,7 @@ package enum StoreLayout {
     package static let channels = "channels.json"
     package static let pointers = "pointers"
     package static let packing = "packing"
-    package static let owed = "owed.json"
+    package static let pendingForced = "owed.json"
     package static let device = "device.json"
     package static let events = "events.jsonl"
     package static let olderEvents = "events.older.jsonl"
@@ -65,7 +65,8 @@ package enum StoreLayout {
         directories + [
             format, lifecycle, current, index, stamp, verified, lastCheck, stuck, reserve, trust,
             device,
-            server, channels, pointers, packing, owed, events, olderEvents, index + "-journal",
+            server, channels, pointers, packing, pendingForced, events, olderEvents,
+            index + "-journal",
         ])
 
     /// Whether something at the top of a store appears before anything is stored.

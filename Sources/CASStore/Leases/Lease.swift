@@ -68,9 +68,9 @@ extension Store {
 
     /// Lists addresses that the writer relies on: from now on no collector deletes them.
     ///
-    /// A collector reads the claims while it alone may write. Waiting for that lock ensures that any collector that
-    /// has not read this claim has finished: what exists afterwards stays.
-    func claim(
+    /// A collector reads the reservations while it alone may write. Waiting for that lock ensures that any collector
+    /// that has not read this reservation has finished: what exists afterwards stays.
+    func reserve(
         count: Int, _ address: (Int) -> ObjectID, lease: borrowing Lease
     ) throws(StoreError) {
         // Never grows: while an array grows, two copies of it exist.
@@ -87,16 +87,16 @@ extension Store {
         try index { (index) throws(StoreError) in try index.locks.waitForWriters() }
     }
 
-    func claimedAddresses() throws(StoreError) -> Set<ObjectID> {
-        try claimedAddresses(by: leaseFiles())
+    func reservedAddresses() throws(StoreError) -> Set<ObjectID> {
+        try reservedAddresses(by: leaseFiles())
     }
 
-    func claimedAddresses(by leases: [String]) throws(StoreError) -> Set<ObjectID> {
-        var claimed: Set<ObjectID> = []
+    func reservedAddresses(by leases: [String]) throws(StoreError) -> Set<ObjectID> {
+        var reserved: Set<ObjectID> = []
         for name in leases {
             let opened: Descriptor?
             do throws(StoreError) { opened = try openLease(name) } catch {
-                // Another user's lease without a living holder claims nothing.
+                // Another user's lease without a living holder reserves nothing.
                 guard error.isOfOneName, try !isHeldUnopened(name) else { throw error }
                 continue
             }
@@ -106,12 +106,12 @@ extension Store {
             bytes.withUnsafeBytes { bytes in
                 // A record that is being written is not relied on yet.
                 for start in stride(from: 0, to: bytes.count - 31, by: 32) {
-                    claimed.insert(
+                    reserved.insert(
                         ObjectID(unchecked: UnsafeRawBufferPointer(rebasing: bytes[start...])))
                 }
             }
         }
-        return claimed
+        return reserved
     }
 
     package func leases() throws(StoreError) -> (running: [String], dead: [String]) {

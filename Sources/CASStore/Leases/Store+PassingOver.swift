@@ -41,7 +41,7 @@ extension Store {
             }
             if isNews {
                 options.notice(
-                    "\(printable(path)) in the store stays, and the rest goes on: \(reason)")
+                    "\(printable(path)) in the store stays, and the rest continues: \(reason)")
             }
             return false
         }

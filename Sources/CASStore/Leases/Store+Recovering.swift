@@ -178,7 +178,7 @@ extension Store {
         }
         if isRead {
             try passingOver(staged) { () throws(StoreError) in
-                try self.putBackArrivals(of: lease)
+                try self.putBackIncoming(of: lease)
                 try self.removeTreeKeepingContent(in: StoreLayout.staging, lease) { name in
                     // Everything needed under such a name was put back; hashing the rest would be expensive.
                     !Self.isStagedName(name)
@@ -271,10 +271,11 @@ extension Store {
         return name.utf8.count == 64 || ObjectID(String(name.dropFirst(65))) != nil
     }
 
-    /// Moves unsettled content that a registered version is missing back to where the next arrival continues it.
+    /// Moves uncommitted content that a registered version is missing back to where the next incoming content continues
+    /// it.
     ///
-    /// It may be torn: the next arrival reads it again.
-    private func putBackArrivals(of lease: String) throws(StoreError) {
+    /// It may be torn: the next incoming content reads it again.
+    private func putBackIncoming(of lease: String) throws(StoreError) {
         let staging = directories.staging.raw
         guard let own = try fileSystem.openIfPresent(staging, lease, .directory) else { return }
         var found: [(file: String, name: ObjectID)] = []

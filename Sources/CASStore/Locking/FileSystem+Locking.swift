@@ -111,7 +111,7 @@ package struct LockWait {
 
     private let options: StoreOptions
     private let began = SuspendingClock.now
-    private let patience = LockPatience.current
+    private let deadline = LockDeadline.current
     private var hasTold = false
     /// A caller that was asked to stop before it waited is cleaning up, and must get through.
     private let isCleaningUp: Bool
@@ -123,7 +123,7 @@ package struct LockWait {
 
     private var waited: Duration { SuspendingClock.now - began }
 
-    package var isOver: Bool { waited >= options.waitLimit || patience?.isOver ?? false }
+    package var isOver: Bool { waited >= options.waitLimit || deadline?.isOver ?? false }
     package var isToBeTold: Bool { !hasTold && waited >= Self.silence }
     package var isInterrupted: Bool { !isCleaningUp && options.isInterrupted() }
 

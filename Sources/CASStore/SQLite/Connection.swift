@@ -178,7 +178,7 @@ package final class Connection {
 
 extension StoreError {
     /// The error of a SQLite call (sqlite.org/rescode.html).
-    init(sqlite code: Int32, _ handle: OpaquePointer?, doing deed: String) {
+    init(sqlite code: Int32, _ handle: OpaquePointer?, doing operation: String) {
         let text = handle.map { String(cString: sqlite3_errmsg($0)) } ?? "no memory"
         let kind: Code
         var advice = ""
@@ -201,7 +201,7 @@ extension StoreError {
             advice = "; " + advice
         }
         self.init(
-            kind, "unable to \(deed): \(text)\(advice)",
+            kind, "unable to \(operation): \(text)\(advice)",
             cause: .sqlite(code: code, message: text))
     }
 

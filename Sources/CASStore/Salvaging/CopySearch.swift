@@ -172,7 +172,8 @@ extension Store {
     ///
     /// Reads the files of their sizes, wherever they stand; changes nothing.
     /// - Parameters:
-    ///   - arriving: those that are no copies where they are staged: they come, and go on when somebody fetches them.
+    ///   - arriving: those that are no copies where they are staged: they come, and continue when somebody fetches
+    ///     them.
     ///   - places: paths inside the store where something stands that does not belong there, and may be a copy.
     package func findCopies(
         of lost: [Reference], arriving: Set<ObjectID> = [], in places: [String] = []

@@ -27,7 +27,7 @@ extension Store {
                 try index.setPresent(object)
                 made.insert(object.address)
             }
-            made.formUnion(try self.settleCopies(index, &checker))
+            made.formUnion(try self.commitCopies(index, &checker))
             try self.syncAll()
             _ = try index.completeVersions()
         }
@@ -37,7 +37,7 @@ extension Store {
     /// Gives copies that are still staged to the objects that are lost without them, and removes the others.
     ///
     /// Repairs stage copies while nobody else writes, so any that are found there are leftovers.
-    private func settleCopies(
+    private func commitCopies(
         _ index: IndexTransaction, _ checker: inout ObjectChecker
     ) throws(StoreError) -> Set<ObjectID> {
         let names = try fileSystem.names(in: directories.staging.raw) { (name, kind) in

@@ -49,12 +49,12 @@ extension Store {
 
     /// A file as of a lease that is being made: the next writer removes what is left of it.
     private func trying<Answer>(
-        _ trial: (_ file: Int32, _ leases: Int32, _ name: String) throws(StoreError) -> Answer
+        _ attempt: (_ file: Int32, _ leases: Int32, _ name: String) throws(StoreError) -> Answer
     ) throws(StoreError) -> Answer {
         let (leases, name) = (directories.leases.raw, ".new-\(try randomToken())")
         let file = try fileSystem.open(leases, name, .updating, mode: 0o600)
         // As above.
         defer { for name in [name, name + "2"] { try? fileSystem.removeIfPresent(leases, name) } }
-        return try trial(file.raw, leases, name)
+        return try attempt(file.raw, leases, name)
     }
 }

@@ -44,7 +44,7 @@ extension Store {
     }
 
     /// The addresses among `addresses` that the index does not know as present, sorted.
-    package func unvouched(
+    package func unproven(
         _ addresses: some Sequence<ObjectID>
     ) throws(StoreError) -> [ObjectID] {
         // An array, since sorting a sequence of unknown type costs five times as much.

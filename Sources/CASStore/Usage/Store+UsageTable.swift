@@ -36,7 +36,7 @@ extension Store {
     }
 
     /// How many versions name each of these objects, by the position of the reference; 0 for a missing one.
-    package func standings(of references: References) throws(StoreError) -> [UInt32] {
+    package func referenceCounts(of references: References) throws(StoreError) -> [UInt32] {
         try reading { (index) throws(StoreError) in
             var result: [UInt32] = []
             result.reserveCapacity(references.count)

@@ -25,7 +25,7 @@ package final class ObjectBatch: Sendable {
     /// Reads an open file to its end and stages its bytes, unless the object exists already.
     /// - Parameters:
     ///   - name: unique among the workers of the batch; names large files while they are read.
-    ///   - again: stage it even if it is in `objects/`, because the index does not vouch for it.
+    ///   - again: stage it even if it is in `objects/`, because the index does not prove it.
     /// - Returns: the object, and whether this call staged it: of two workers with the same content, only one did.
     /// - Throws: `.outOfSpace`, what reading and writing throw.
     package func stage(

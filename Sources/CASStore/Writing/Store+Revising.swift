@@ -2,10 +2,10 @@
 
 extension Store {
     /// Protects what a version will name, whatever it names now: no collector deletes it while the lease lasts.
-    package func claim(
+    package func reserve(
         _ references: References, lease: borrowing Lease
     ) throws(StoreError) {
-        try claim(count: references.count, { references[$0].address }, lease: lease)
+        try reserve(count: references.count, { references[$0].address }, lease: lease)
     }
 
     /// Replaces the manifest of a version and its records in the index, in one transaction.

@@ -11,15 +11,15 @@ extension Store {
     }
 
     /// Looks source files up in the stat cache, and calls `found` for those whose content is known and stored.
-    /// - Returns: the ordinal for a new version, whether it should renew hits, and the vouching index version.
+    /// - Returns: the ordinal for a new version, whether it should renew hits, and the index version that proves them.
     package func lookUpSources(
         count: Int, key: (Int) -> StatKey?, found: (Int, ObjectID) -> Void
-    ) throws(StoreError) -> (ordinal: Int64, renews: Bool, moment: IndexMoment) {
+    ) throws(StoreError) -> (ordinal: Int64, renews: Bool, indexVersion: IndexVersion) {
         try reading { (index) throws(StoreError) in
             try index.cachedAddresses(count: count, key, found: found)
             let ordinal = try index.nextOrdinal()
             let renews = index.renewsCache(ordinal: ordinal)
-            return (ordinal, renews, try index.moment())
+            return (ordinal, renews, try index.currentVersion())
         }
     }
 

@@ -16,7 +16,7 @@ struct ClientAnswer: Sendable, Hashable {
         /// An object of the origin; it never changes, and ranges are answered.
         case object(ObjectID, byteCount: Int64)
         /// A deflated copy between a gzip header and trailer (RFC 1952); `crc32` and `byteCount` are the object's.
-        case gzip(twin: ObjectID, twinByteCount: Int64, crc32: UInt32, byteCount: Int64)
+        case gzip(deflatedCopy: ObjectID, deflatedByteCount: Int64, crc32: UInt32, byteCount: Int64)
         case document(ClientDocument, ClientSystem)
         /// A composed archive; it never changes, and ranges are answered.
         case archive(ZipArchive)

@@ -37,7 +37,7 @@ struct ClientContent: Sendable {
                 let facts = try facts(of: entry, at: path)
                 crc32 = facts.crc32
                 body =
-                    facts.twin.map { .twin($0.address, byteCount: $0.byteCount) }
+                    facts.deflatedCopy.map { .deflatedCopy($0.address, byteCount: $0.byteCount) }
                     ?? .object(entry.address)
             }
             members.append(

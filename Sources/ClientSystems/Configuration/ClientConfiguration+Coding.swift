@@ -111,7 +111,7 @@ extension ClientConfiguration {
             if let problem = system.problem(ofDeployment: name) { return problem }
             if OriginLayout.isConfiguration(historyOf: channel) {
                 return
-                    "channel \(channel) cannot be told to other systems: its history would stand where the "
+                    "channel \(channel) cannot be announced to other systems: its history would stand where the "
                     + "configuration does; choose another name for it"
             }
         }

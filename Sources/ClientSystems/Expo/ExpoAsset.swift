@@ -38,10 +38,11 @@ enum ExpoAsset {
         answer.set("vary", "accept-encoding")
         guard facts.byteCount > 0 else { return answer }
         let encodings = Acceptance(inquiry.request.field("accept-encoding") ?? "")
-        if let twin = facts.twin, encodings.takes(["gzip", "*"]) {
+        if let deflatedCopy = facts.deflatedCopy, encodings.takes(["gzip", "*"]) {
             answer.set("content-encoding", "gzip")
             answer.body = .gzip(
-                twin: twin.address, twinByteCount: twin.byteCount, crc32: facts.crc32,
+                deflatedCopy: deflatedCopy.address, deflatedByteCount: deflatedCopy.byteCount,
+                crc32: facts.crc32,
                 byteCount: facts.byteCount)
         } else {
             answer.body = .object(address, byteCount: facts.byteCount)

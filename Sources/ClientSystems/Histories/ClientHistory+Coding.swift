@@ -10,7 +10,7 @@ extension ClientHistory {
 
     var file: HistoryFile {
         var file = HistoryFile(
-            HistoryName(system: system.told, channel: channel), labelCount: labelCount,
+            HistoryName(system: system.announced, channel: channel), labelCount: labelCount,
             offers: offers.map(\.document.withSortedKeys))
         file.log = log
         return file

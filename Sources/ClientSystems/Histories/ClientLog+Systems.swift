@@ -4,7 +4,7 @@ package import Origin
 import StrictJSON
 
 extension ClientSystem {
-    var told: ToldSystem { ToldSystem(known: rawValue) }
+    var announced: AnnouncedSystem { AnnouncedSystem(known: rawValue) }
 }
 
 extension ClientLog {
@@ -37,7 +37,7 @@ extension ClientLog {
     package func configuration(
         of system: ClientSystem
     ) throws(StoreError) -> ClientConfiguration? {
-        guard let document = try configuration(of: system.told) else { return nil }
+        guard let document = try configuration(of: system.announced) else { return nil }
         // A disabled system has ended, whatever else its settings say.
         if document["enabled"]?.asBool == false { return nil }
         return try ClientConfiguration(document, of: system)
@@ -50,7 +50,7 @@ extension ClientLog {
     ) throws(StoreError) -> ClientConfiguration? {
         do throws(StoreError) {
             if let enabled = try configuration(of: system) { return enabled }
-            guard let disabled = try configuration(of: system.told) else { return nil }
+            guard let disabled = try configuration(of: system.announced) else { return nil }
             // Nobody is told anything by settings that have ended: without them the system begins anew.
             return try? ClientConfiguration(disabled, of: system)
         } catch {
@@ -62,14 +62,16 @@ extension ClientLog {
 
     package func set(_ configuration: ClientConfiguration) throws(StoreError) {
         let before = try replacedConfiguration(of: configuration.system) { _ in }
-        if before != configuration { set(configuration.document, for: configuration.system.told) }
+        if before != configuration {
+            set(configuration.document, for: configuration.system.announced)
+        }
     }
 
     /// Ends a system without the right to delete; its histories stay, and with them the ids that clients keep.
     func disable(_ system: ClientSystem) throws(StoreError) {
-        guard let members = try configuration(of: system.told)?.asObject else { return }
+        guard let members = try configuration(of: system.announced)?.asObject else { return }
         let rest = members.filter { $0.key != "enabled" }
-        set(.object(rest + [.init(key: "enabled", value: .bool(false))]), for: system.told)
+        set(.object(rest + [.init(key: "enabled", value: .bool(false))]), for: system.announced)
     }
 
     /// What a channel has offered to a system's clients; empty if that was never written, or is lost.
@@ -77,7 +79,7 @@ extension ClientLog {
     func history(
         of channel: ChannelName, _ system: ClientSystem
     ) throws(StoreError) -> ClientHistory {
-        let name = HistoryName(system: system.told, channel: channel)
+        let name = HistoryName(system: system.announced, channel: channel)
         return try history(name) { (file) throws(StoreError) in
             try ClientHistory(file, of: channel, system)
         } ?? ClientHistory(system, channel)
@@ -87,7 +89,7 @@ extension ClientLog {
     func provedHistory(
         of channel: ChannelName, _ system: ClientSystem
     ) throws(StoreError) -> ClientHistory? {
-        let name = HistoryName(system: system.told, channel: channel)
+        let name = HistoryName(system: system.announced, channel: channel)
         do throws(StoreError) {
             return try provedHistory(name).map { (file) throws(StoreError) in
                 try ClientHistory(file, of: channel, system)
@@ -123,14 +125,15 @@ extension ClientLog {
     /// Whether a document exists and matches its address.
     func has(_ document: ClientDocument, of system: ClientSystem) throws(StoreError) -> Bool {
         try has(
-            document: document.address, document.byteCount, of: system.told, in: document.epoch)
+            document: document.address, document.byteCount, of: system.announced, in: document.epoch
+        )
     }
 
     func bytes(
         of document: ClientDocument, _ system: ClientSystem
     ) throws(StoreError) -> [UInt8]? {
         try self.document(
-            document.address, of: system.told, in: document.epoch,
+            document.address, of: system.announced, in: document.epoch,
             limit: ClientDocument.byteCountMax)
     }
 }

@@ -50,7 +50,7 @@ struct ListedFiles: Sendable {
     mutating func read(in cache: CachedStorage) {
         for release in releases {
             do throws(StoreError) { try read(release, in: cache) } catch {
-                // Go on: the other releases' files are still found.
+                // Continue: the other releases' files are still found.
                 failure = failure ?? error
             }
         }
@@ -64,7 +64,7 @@ struct ListedFiles: Sendable {
             add(try files.packed())
         }
         if isNew(release.documents, in: cache) { add(try files.contents()) }
-        if isNew(release.factsDocuments, in: cache) { add(try files.told()) }
+        if isNew(release.factsDocuments, in: cache) { add(try files.announced()) }
     }
 
     /// Whether unread documents are here whose content belongs together.

@@ -120,7 +120,7 @@ final class MirrorDirectory: Sendable {
         if error.isDiskFull {
             // Leave out the random temporary name, so that a full disk is one message, reported once.
             return StoreError(systemCall: name, errno: number, path: "\(path)/\(work)")
-                .advising("make room there for the cache, or give it less (--cache-size)")
+                .advising("free space there for the cache, or give it less (--cache-size)")
         }
         if error.code == .readOnly {
             return error.advising("a cache is written to: name another directory with --cache")

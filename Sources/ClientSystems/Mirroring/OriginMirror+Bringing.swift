@@ -131,7 +131,7 @@ extension OriginMirror {
     }
 
     /// After a look, determines what the pointers list and what must stay for it.
-    func settleNeeds() {
+    func finishNeeds() {
         let needed = state.withLock { state in
             let before = state.listed.releases
             let seen = state.seen.sorted { $0.key < $1.key }.map(\.value)
@@ -142,7 +142,7 @@ extension OriginMirror {
         let hold = cache.pin(Array(needed))
         state.withLock { $0.needed = [hold] }
         do throws(StoreError) { try cache.trim() } catch {
-            negatives.tell(error.message, of: "the room of the cache")
+            negatives.tell(error.message, of: "the space of the cache")
         }
     }
 }

@@ -46,7 +46,7 @@ extension OriginMirror {
         if !changes.isEmpty || seen.systems != systems {
             seen = try known(of: channel, systems, changes)
         }
-        seen.trouble = nil
+        seen.problem = nil
         // Files that the channel needed before are needed until the new pointer is stored.
         let hold = cache.pin(seen.needs.map(\.name.path))
         state.withLock { $0.needed.append(hold) }
@@ -92,7 +92,7 @@ extension OriginMirror {
             for live in ClientChannel(pointer, history).live {
                 for document in live.offer.documents {
                     let key = OriginKey(
-                        .document(of: system.told), document.address, in: document.epoch)
+                        .document(of: system.announced), document.address, in: document.epoch)
                     needs[key.name] = PlacedFile(key, byteCount: document.byteCount)
                 }
             }
@@ -104,14 +104,14 @@ extension OriginMirror {
 
     /// Why it is unknown what a channel offers; `nil` if it is known, or there is no such channel.
     package func whyUnseen(_ channel: ChannelName) -> StoreError? {
-        state.withLock { $0.seen[channel]?.trouble }
+        state.withLock { $0.seen[channel]?.problem }
     }
 
     func noteUnseen(_ channel: ChannelName, because error: StoreError) {
         state.withLock { state in
-            if let known = state.seen[channel], known.trouble == nil { return }
-            let trouble = "what channel \(channel) offers is not known yet: \(error.message)"
-            state.seen[channel] = SeenChannel(trouble: StoreError(.unseenChannel, trouble))
+            if let known = state.seen[channel], known.problem == nil { return }
+            let problem = "what channel \(channel) offers is not known yet: \(error.message)"
+            state.seen[channel] = SeenChannel(problem: StoreError(.unseenChannel, problem))
         }
     }
 

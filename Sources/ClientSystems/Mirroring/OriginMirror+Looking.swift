@@ -19,14 +19,14 @@ extension OriginMirror {
             }
             state.withLock { $0.channels = Set(names ?? []) }
             for system in ClientSystem.allCases.sorted() { try take(.configuration(of: system)) }
-            var channels = try toldChannels()
+            var channels = try announcedChannels()
             for channel in state.withLock({ $0.seen.keys.filter($0.channels.contains) })
             where channels[channel] == nil {
                 channels[channel] = []
             }
             try forgetOthers(than: channels)
             let all = channels.sorted { $0.key < $1.key }
-            defer { settle() }
+            defer { finishLook() }
             try cache.inParallel(all.count) { (index) throws(StoreError) in
                 try self.lookAtChannel(all[index].key, all[index].value)
             }
@@ -35,7 +35,7 @@ extension OriginMirror {
                 upTo: state.withLock { $0.seen.values.compactMap(\.pointer?.trustVersion).max() })
         } catch {
             // Without configurations no client is answered at all.
-            for channel in (try? toldChannels())?.keys.sorted() ?? [] {
+            for channel in (try? announcedChannels())?.keys.sorted() ?? [] {
                 noteUnseen(channel, because: error)
             }
             throw error
@@ -53,17 +53,17 @@ extension OriginMirror {
                 return noteUnseen(channel, because: refusal)
             }
             // If its first look failed, other systems' clients may also get this channel.
-            try lookAtChannel(channel, toldChannels()[channel] ?? [])
+            try lookAtChannel(channel, announcedChannels()[channel] ?? [])
         } catch {
             negatives.note(error)
         }
-        settle()
+        finishLook()
     }
 
     /// Whether the origin lists a channel of which nothing is here.
     func isUnwatched(_ channel: ChannelName) -> Bool {
         state.withLock { state in
-            let isKnown = state.seen[channel].map { $0.trouble == nil } ?? false
+            let isKnown = state.seen[channel].map { $0.problem == nil } ?? false
             return state.channels.contains(channel) && !isKnown
                 && state.seen.values.count { $0.systems.isEmpty } < Self.watchedMax
         }
@@ -72,8 +72,8 @@ extension OriginMirror {
     /// The most channels followed only for castree's own devices.
     private static var watchedMax: Int { 256 }
 
-    private func settle() {
-        settleNeeds()
+    private func finishLook() {
+        finishNeeds()
         do throws(StoreError) { try cache.noteTags() } catch {
             negatives.tell(error.message, of: "the tags")
         }
@@ -214,7 +214,7 @@ extension OriginMirror {
     private static var trustMax: Int64 { 1_000 }
 
     /// The channels that clients of other systems get, with those systems, by the configurations here.
-    func toldChannels() throws(StoreError) -> [ChannelName: [ClientSystem]] {
+    func announcedChannels() throws(StoreError) -> [ChannelName: [ClientSystem]] {
         var channels: [ChannelName: [ClientSystem]] = [:]
         for system in ClientSystem.allCases.sorted() {
             // A damaged configuration sets nothing; the answer reports it.

@@ -19,7 +19,7 @@ package final class OriginMirror: Sendable {
         var systems: [ClientSystem] = []
         var needs: [PlacedFile] = []
         /// Why its offers are still unknown; `nil` if they are here.
-        var trouble: StoreError?
+        var problem: StoreError?
     }
 
     struct State: Sendable {
@@ -83,13 +83,13 @@ package final class OriginMirror: Sendable {
     }
 
     private func takeOver() throws(StoreError) {
-        for (channel, systems) in try toldChannels() {
+        for (channel, systems) in try announcedChannels() {
             let seen = try known(of: channel, systems)
             // Only the bucket can tell that a channel does not exist.
             if seen.pointer != nil { state.withLock { $0.seen[channel] = seen } }
             for case let file? in seen.needs.map(NamedFile.init) { _ = try cache.proves(file) }
         }
-        settleNeeds()
+        finishNeeds()
     }
 
     package var isLooking: Bool { state.withLock { $0.isLooking } }

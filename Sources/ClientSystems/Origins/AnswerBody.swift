@@ -8,7 +8,7 @@ package struct AnswerBody: Sendable {
     package enum Source: Sendable {
         case object(OriginKey)
         /// A deflated copy as a gzip file (RFC 1952).
-        case gzip(head: [UInt8], twin: ObjectID, byteCount: Int64, tail: [UInt8])
+        case gzip(head: [UInt8], deflatedCopy: ObjectID, byteCount: Int64, tail: [UInt8])
         case archive(ZipArchive)
     }
 
@@ -23,12 +23,12 @@ package struct AnswerBody: Sendable {
         case .none, .bytes, .document: return nil
         case .object(let address, let count):
             self.init(object: address, byteCount: count)
-        case .gzip(let twin, let twinCount, let crc32, let count):
+        case .gzip(let deflatedCopy, let deflatedCount, let crc32, let count):
             self.init(
                 source: .gzip(
-                    head: Self.gzipHead, twin: twin, byteCount: twinCount,
+                    head: Self.gzipHead, deflatedCopy: deflatedCopy, byteCount: deflatedCount,
                     tail: Self.gzipTail(crc32, count)),
-                byteCount: Int64(Self.gzipHead.count) + twinCount + 8, tag: twin)
+                byteCount: Int64(Self.gzipHead.count) + deflatedCount + 8, tag: deflatedCopy)
         case .archive(let archive):
             guard let tag = ObjectID(try archive.entityTag()) else {
                 throw StoreError(.unsupported, "an archive has no digest")
@@ -67,12 +67,12 @@ package struct AnswerBody: Sendable {
         case .object(let name):
             return [.object(name.address, range: range, size: byteCount)]
         case .archive(let archive): return archive.pieces(in: range)
-        case .gzip(let head, let twin, let count, let tail):
+        case .gzip(let head, let deflatedCopy, let count, let tail):
             let start = Int64(head.count)
             var cut = ZipCut(range)
             cut.add(head, at: 0)
             if let part = cut.part(of: count, at: start) {
-                cut.add(.twin(twin, range: part, size: count))
+                cut.add(.deflatedCopy(deflatedCopy, range: part, size: count))
             }
             cut.add(tail, at: start + count)
             return cut.finish()
@@ -84,14 +84,16 @@ package struct AnswerBody: Sendable {
     package var files: [File] {
         switch source {
         case .object(let name): return [(name, byteCount)]
-        case .gzip(_, let twin, let count, _): return [(OriginKey(.twin, twin), count)]
+        case .gzip(_, let deflatedCopy, let count, _):
+            return [(OriginKey(.deflatedCopy, deflatedCopy), count)]
         case .archive(let archive):
             return archive.members.compactMap { member in
                 switch member.content {
                 case .bytes: nil
                 case .object(let address):
                     (OriginKey(.object, address), member.byteCount)
-                case .twin(let address, let count): (OriginKey(.twin, address), count)
+                case .deflatedCopy(let address, let count):
+                    (OriginKey(.deflatedCopy, address), count)
                 }
             }
         }

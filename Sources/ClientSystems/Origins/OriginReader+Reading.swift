@@ -202,7 +202,7 @@ extension OriginReader {
     func bytes(
         of document: ClientDocument, for system: ClientSystem, mayRead: Bool
     ) throws(StoreError) -> [UInt8]? {
-        let key = OriginKey(.document(of: system.told), document.address, in: document.epoch)
+        let key = OriginKey(.document(of: system.announced), document.address, in: document.epoch)
         return try bytes(of: key, byteCount: document.byteCount, mayRead: mayRead)
     }
 

@@ -3,7 +3,7 @@ package import HotPush
 package import Origin
 package import VersionTree
 
-extension ClientTelling {
+extension ClientAnnouncing {
     /// Enables a system for an origin, or applies new settings to an enabled one.
     ///
     /// Makes facts, deflated copies and offers for all that the channels of the deployments offer. Writes nothing
@@ -22,39 +22,39 @@ extension ClientTelling {
         if let problem = configuration.problem { throw StoreError(.badClients, problem) }
         _ = try rules(of: configuration.system)
         var publisher = publisher
-        publisher.options.telling = try preparing(configuration, in: publisher.clients())
-        return try publisher.beginTelling(
+        publisher.options.announcing = try preparing(configuration, in: publisher.clients())
+        return try publisher.beginAnnouncing(
             of: Set(configuration.deployments.values), versions
         ) { (clients) throws(StoreError) in try clients.set(configuration) }
     }
 
     private func preparing(
         _ configuration: ClientConfiguration, in clients: ClientLog
-    ) throws(StoreError) -> ClientTelling {
-        var telling = self
-        telling.pending = configuration
+    ) throws(StoreError) -> ClientAnnouncing {
+        var announcing = self
+        announcing.pending = configuration
         var isUnknown = false
         let before = try clients.replacedConfiguration(of: configuration.system) { _ in
             isUnknown = true
         }
         if isUnknown {
-            telling.renewal = .all
+            announcing.renewal = .all
         } else if let before, before.folder != configuration.folder {
-            telling.renewal = .all
+            announcing.renewal = .all
         } else if let before, before.baseURL != configuration.baseURL {
-            telling.renewal = .documents
+            announcing.renewal = .documents
         }
-        return telling
+        return announcing
     }
 
-    /// Disables a system: its clients are told nothing more.
+    /// Disables a system: nothing more is announced to its clients.
     ///
     /// Its histories stay, so that the system resumes if it is enabled again.
     /// - Throws: `.noOrigin`; what a bucket throws.
     package func disable(
         _ system: ClientSystem, by publisher: OriginPublisher
     ) throws(StoreError) -> OriginCommit {
-        try publisher.beginTelling(of: [], nil) { (clients) throws(StoreError) in
+        try publisher.beginAnnouncing(of: [], nil) { (clients) throws(StoreError) in
             try clients.disable(system)
         }.commit
     }
@@ -65,7 +65,8 @@ extension ClientTelling {
         guard let systems else { return }
         let configurations = try clients.configurations(of: systems)
         for system in systems.sorted()
-        where !configurations.contains(where: { $0.system == system && $0.tells(of: channel) }) {
+        where !configurations.contains(where: { $0.system == system && $0.announces(of: channel) })
+        {
             let isEnabled = configurations.contains { $0.system == system }
             throw StoreError(
                 .notOffered,

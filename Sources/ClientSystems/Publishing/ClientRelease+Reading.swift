@@ -48,8 +48,8 @@ extension ClientRelease {
                 case .bytes(let bytes): bytes
                 case .object(let address, let range, let size):
                     try content.object(address, range, of: size)
-                case .twin(let address, let range, let size):
-                    try content.twin(address, range, of: size)
+                case .deflatedCopy(let address, let range, let size):
+                    try content.deflatedCopy(address, range, of: size)
                 }
             }
         }
@@ -91,7 +91,7 @@ extension ZipArchive.Piece {
         switch self {
         case .bytes: nil
         case .object(let address, let range, let size): (address, range, size)
-        case .twin(let address, let range, let size): (address, range, size)
+        case .deflatedCopy(let address, let range, let size): (address, range, size)
         }
     }
 }

@@ -2,7 +2,7 @@ package import CASStore
 package import HotPush
 package import Origin
 
-/// What an origin tells the clients of one system.
+/// What an origin announces to the clients of one system.
 package struct ClientStatus: Sendable {
     package var system: ClientSystem
     package var configuration: ClientConfiguration?

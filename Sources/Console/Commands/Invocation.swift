@@ -167,14 +167,14 @@ extension Invocation {
 
     /// Makes a progress bar, which is drawn only on a terminal, without `--quiet` and `--json`.
     /// - Parameters:
-    ///   - deed: the action: "Hashing".
+    ///   - operation: the action: "Hashing".
     ///   - total: nil if unknown yet.
     package func progress(
-        _ deed: String, total: Int? = nil, unit: ProgressUnit = .bytes
+        _ operation: String, total: Int? = nil, unit: ProgressUnit = .bytes
     ) -> ProgressBar {
         let isShown = !diagnostics.isQuiet && !diagnostics.isJSON
         return ProgressBar(
-            deed: deed, total: total, unit: unit,
+            operation: operation, total: total, unit: unit,
             statusLine: isShown ? surroundings.statusLine : nil, now: surroundings.now)
     }
 }

@@ -4,7 +4,7 @@ internal import Platform
 ///
 /// A separate thread writes them, so that adding a line never waits, which a server's threads must not. Lines beyond
 /// the limit are dropped and counted; once lines flow again, the number is written in their place. The file stays
-/// blocking, because other programs may have it open, too; the thread asks it for room before each write (poll(2)).
+/// blocking, because other programs may have it open, too; the thread asks it for space before each write (poll(2)).
 /// Safe to use from all threads.
 package final class LineQueue: Sendable {
     private struct State {
@@ -24,13 +24,13 @@ package final class LineQueue: Sendable {
     /// Far more than a live reader is ever behind.
     package static let byteCountMax = 1 << 20
     private static let overhead = 64
-    /// A pipe that has room at all has room for this many bytes (pipe(7), PIPE_BUF).
+    /// A pipe that has space at all has space for this many bytes (pipe(7), PIPE_BUF).
     private static let pieceByteCount = 4096
     private static let endPause = Duration.seconds(1)
 
     private let descriptor: Int32
     private let byteCountMax: Int
-    /// Whether a write may wait for a reader, so that the thread must ask for room.
+    /// Whether a write may wait for a reader, so that the thread must ask for space.
     private let mayBlock: Bool
     private let state = Monitor(State())
     private let onTurn: @Sendable () -> Void
@@ -125,7 +125,7 @@ package final class LineQueue: Sendable {
             guard mayBlock else { return try System.write(line[...], to: descriptor) }
             var start = 0
             while start < line.count {
-                try waitForRoom()
+                try waitForSpace()
                 let end = min(line.count, start + Self.pieceByteCount)
                 try System.write(line[start..<end], to: descriptor)
                 start = end
@@ -141,7 +141,7 @@ package final class LineQueue: Sendable {
         }
     }
 
-    private func waitForRoom() throws(SystemError) {
+    private func waitForSpace() throws(SystemError) {
         if try System.isWritable(descriptor, within: .zero) { return }
         state.change { $0.isStuck = true }
         defer { state.change { $0.isStuck = false } }

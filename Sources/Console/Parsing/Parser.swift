@@ -26,7 +26,7 @@ struct Parser {
         if case .group(let name) = word { return .helpOnGroup(name) }
         var command: Command?
         var place: Range<Int>?
-        if case .command(let found, let standing) = word { (command, place) = (found, standing) }
+        if case .command(let found, let rest) = word { (command, place) = (found, rest) }
         var reader = Reader(program: program, command: command, arguments: arguments)
         return try reader.read(words: place)
     }

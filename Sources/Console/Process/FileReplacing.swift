@@ -30,7 +30,7 @@ package func replaceFile(
     } catch {
         // The full disk need not be the store's.
         guard error.code == .outOfSpace else { throw error }
-        throw error.advising("make room there, or name another place, and repeat the command")
+        throw error.advising("free space there, or name another place, and repeat the command")
     }
 }
 

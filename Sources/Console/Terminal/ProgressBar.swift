@@ -4,7 +4,7 @@ import Synchronization
 ///
 /// `finish` removes the bar, and so does the last reference to it.
 package final class ProgressBar: Sendable {
-    private let deed: String
+    private let operation: String
     private let unit: ProgressUnit
     private let doneCount = Atomic<Int>(0)
     private let total: Mutex<Int?>
@@ -18,10 +18,10 @@ package final class ProgressBar: Sendable {
     private static let intervalNanoseconds: Int64 = 100_000_000
 
     init(
-        deed: String, total: Int?, unit: ProgressUnit, statusLine: StatusLine?,
+        operation: String, total: Int?, unit: ProgressUnit, statusLine: StatusLine?,
         now: @escaping @Sendable () -> Duration
     ) {
-        self.deed = deed
+        self.operation = operation
         self.total = Mutex(total)
         self.unit = unit
         self.statusLine = statusLine
@@ -58,7 +58,8 @@ package final class ProgressBar: Sendable {
             expected: due, desired: nanoseconds + Self.intervalNanoseconds, ordering: .relaxed)
         guard turn.exchanged else { return }
         let line = ProgressLine(
-            deed: deed, done: done, total: total.withLock { $0 }, unit: unit, elapsed: elapsed)
+            operation: operation, done: done, total: total.withLock { $0 }, unit: unit,
+            elapsed: elapsed)
         // Asked again under the lock: `finish` may have cleared the line in the meantime.
         statusLine.draw { columns in
             isFinished.load(ordering: .relaxed) ? nil : line.text(columns: columns)

@@ -7,7 +7,7 @@ package enum ProgressUnit: Hashable, Sendable {
 
 /// One state of a progress bar, as a value: rendering is pure.
 struct ProgressLine: Hashable, Sendable {
-    var deed: String
+    var operation: String
     var done: Int
     var total: Int?
     var unit: ProgressUnit
@@ -15,7 +15,7 @@ struct ProgressLine: Hashable, Sendable {
 
     /// The line, at most as wide as the columns given; what matters least is dropped first.
     func text(columns: Int) -> String {
-        let deed = deed.escapedForDisplay
+        let operation = operation.escapedForDisplay
         // Fields keep their width from one drawing to the next, so that the bar does.
         let fields = [
             percentage?.padded(toColumns: 4), amounts.padded(toColumns: total == nil ? 0 : 19),
@@ -23,11 +23,11 @@ struct ProgressLine: Hashable, Sendable {
         ].compactMap { $0 }
         for count in stride(from: fields.count, through: 0, by: -1) {
             let tail = fields.prefix(count).map { "  " + $0 }.joined()
-            let room = columns - deed.columnCount - tail.columnCount
-            if room < 0 { continue }
-            return deed + bar(columns: min(room - 2, 40)) + tail
+            let space = columns - operation.columnCount - tail.columnCount
+            if space < 0 { continue }
+            return operation + bar(columns: min(space - 2, 40)) + tail
         }
-        return deed.truncated(toColumns: columns)
+        return operation.truncated(toColumns: columns)
     }
 
     /// From 0 to 1; nil if the total is not known.

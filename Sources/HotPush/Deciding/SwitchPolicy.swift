@@ -10,7 +10,7 @@ public enum SwitchPolicy: Sendable, Hashable {
     case background(Duration)
 }
 
-package enum SwitchMoment: String, Sendable, Hashable, CaseIterable {
+package enum SwitchPoint: String, Sendable, Hashable, CaseIterable {
     /// The version has become ready, or what it waited for has ended.
     case ready
     case navigation
@@ -53,11 +53,11 @@ extension SwitchPolicy {
     ///   - isTrusted: whether the start of the current version is confirmed or needs no confirmation. Otherwise a
     ///     switch would leave it unknown whether that version is good.
     package func wait(
-        isForced: Bool, at moment: SwitchMoment, isTrusted: Bool
+        isForced: Bool, at point: SwitchPoint, isTrusted: Bool
     ) -> SwitchWait? {
-        if moment == .start || isForced { return nil }
+        if point == .start || isForced { return nil }
         guard isTrusted else { return .confirmation }
-        switch (self, moment) {
+        switch (self, point) {
         case (.now, _), (.nextNavigation, .navigation), (.background, .background): return nil
         case (.nextNavigation, _): return .nextNavigation
         case (.nextStart, _): return .nextStart

@@ -2,7 +2,7 @@ package import CASStore
 package import VersionTree
 
 /// The state of a store and an app, as far as the decision depends on it.
-package struct UpdateStanding: Sendable {
+package struct DeviceState: Sendable {
     package struct Known: Sendable, Hashable {
         package var content: ObjectID
         package var isComplete: Bool
@@ -38,14 +38,14 @@ package enum UpdateDecision: Sendable, Hashable {
     /// The origin decides which version is right: even one older than the current version is taken, because publishers
     /// take releases back so. Only the version shipped with the app sets a lower limit.
     package static func decide(
-        on release: Release, _ standing: UpdateStanding
+        on release: Release, _ state: DeviceState
     ) throws(StoreError) -> UpdateDecision {
         let version = release.version.description
         let content = try release.contentAddress()
-        let lifecycle = standing.lifecycle
+        let lifecycle = state.lifecycle
         // By the content, or by the name if the format does not give the content.
         func isOffered(_ name: String) -> Bool {
-            guard let content, let known = standing.versions[name] else { return name == version }
+            guard let content, let known = state.versions[name] else { return name == version }
             return known.content == content
         }
         if let pending = lifecycle.pending, isOffered(pending) {
@@ -58,28 +58,27 @@ package enum UpdateDecision: Sendable, Hashable {
             }
             return .nothing("version \(current) is current already")
         }
-        let reasons = try release.objections(content, standing)
+        let reasons = try release.objections(content, state)
         guard reasons.isEmpty else { return .refuse(reasons) }
-        guard let known = standing.versions[version] else { return .download }
+        guard let known = state.versions[version] else { return .download }
         return known.isComplete ? .take : .download
     }
 }
 
 extension Release {
     fileprivate func objections(
-        _ content: ObjectID?, _ standing: UpdateStanding
+        _ content: ObjectID?, _ state: DeviceState
     ) throws(StoreError) -> [String] {
-        var reasons = standing.app.objections(to: requirements)
-        reasons += try audience.objections(device: standing.device, standing.app)
-        let known = standing.versions[version.description]
+        var reasons = state.app.objections(to: requirements)
+        reasons += try audience.objections(device: state.device, state.app)
+        let known = state.versions[version.description]
         // Bans are kept by content: the same name with new content is not banned.
         let ban =
-            if let content = content ?? known?.content { standing.lifecycle.ban(of: content) } else
-            {
-                standing.lifecycle.bad.first { $0.version == version.description }
+            if let content = content ?? known?.content { state.lifecycle.ban(of: content) } else {
+                state.lifecycle.bad.first { $0.version == version.description }
             }
         if let ban { reasons.append("it is banned on this device: \(ban.reason)") }
-        if let order, let embeddedOrder = standing.embeddedOrder, order < embeddedOrder {
+        if let order, let embeddedOrder = state.embeddedOrder, order < embeddedOrder {
             reasons.append("it is older than the embedded version")
         }
         if let known, known.isComplete, let content, known.content != content {

@@ -55,7 +55,7 @@ extension VersionStore {
         guard !embedded.comparesContent, let name = try lifecycle().embedded,
             Self.isName(name, of: embedded), try isWhole(name)
         else { return nil }
-        try vouchForLifecycle()
+        try confirmLifecycle()
         return EmbeddedReport(
             version: name, isNew: false, becameCurrent: false, newObjects: 0, newBytes: 0,
             reason: "the app was not updated")

@@ -24,7 +24,7 @@ public enum ReleaseProblem: Sendable {
     package var code: StoreError.Code {
         switch self {
         case .documentStatus(let status), .fileStatus(_, let status):
-            if Self.isTrouble(status) {
+            if Self.isServerFailure(status) {
                 .network
             } else {
                 Self.question(status) == nil ? .notFound : .credentials
@@ -38,7 +38,7 @@ public enum ReleaseProblem: Sendable {
     }
 
     /// Whether a status says only that the server cannot answer now (RFC 9110, section 15.6).
-    static func isTrouble(_ status: Int) -> Bool {
+    static func isServerFailure(_ status: Int) -> Bool {
         status >= 500 || RetryPolicy.isWorthRetrying(status: status)
     }
 
@@ -84,7 +84,7 @@ public enum ReleaseProblem: Sendable {
         case .unmet(let requirement):
             "the release requires \(printable(requirement.kind)) \"\(printable(requirement.value))\", which this app does not have"
         case .banned(let version):
-            "version \(printable(version)) is banned here; forgive it to try it again"
+            "version \(printable(version)) is banned here; unban it to try it again"
         }
     }
 

@@ -38,7 +38,7 @@ extension ChannelPointer {
 
     /// Refuses to write a pointer that is too large for readers, as others may have filled it.
     /// - Throws: `.tooLarge`.
-    package func checkRoom() throws(StoreError) {
+    package func checkSpace() throws(StoreError) {
         let byteCount = serialized().count
         guard byteCount > Self.byteCountMax else { return }
         throw StoreError(

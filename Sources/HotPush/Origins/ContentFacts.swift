@@ -13,7 +13,7 @@ package struct ContentFacts: Sendable, Hashable {
     }
 
     /// The distinct deflated copies that they name, by ascending address.
-    package var twins: [Reference] { Set(objects.compactMap(\.twin)).sorted() }
+    package var deflatedCopies: [Reference] { Set(objects.compactMap(\.deflatedCopy)).sorted() }
 
     /// The facts of an object; `nil` if the version does not have it.
     package subscript(address: ObjectID) -> ObjectFacts? {
@@ -30,16 +30,16 @@ package struct ObjectFacts: Sendable, Hashable {
     /// 32 lower-case hexadecimal digits.
     package var md5: String
     /// The object's bytes as raw DEFLATE (RFC 1951), by the SHA-256 of these; `nil` if they would not be smaller.
-    package var twin: Reference?
+    package var deflatedCopy: Reference?
 
     package init(
-        address: ObjectID, byteCount: Int64, crc32: UInt32, md5: String, twin: Reference?
+        address: ObjectID, byteCount: Int64, crc32: UInt32, md5: String, deflatedCopy: Reference?
     ) {
         self.address = address
         self.byteCount = byteCount
         self.crc32 = crc32
         self.md5 = md5
-        self.twin = twin
+        self.deflatedCopy = deflatedCopy
     }
 }
 
@@ -60,9 +60,9 @@ extension ContentFacts {
                 writer.member("bytes", object.byteCount)
                 writer.member("crc32", object.crc32)
                 writer.member("md5", object.md5)
-                if let twin = object.twin {
-                    writer.member("twin", twin.address.description)
-                    writer.member("twinBytes", twin.byteCount)
+                if let deflatedCopy = object.deflatedCopy {
+                    writer.member("twin", deflatedCopy.address.description)
+                    writer.member("twinBytes", deflatedCopy.byteCount)
                 }
             }
         } + [10]
@@ -138,8 +138,8 @@ extension ContentFacts {
     }
 
     private static func object(_ reader: inout JSONReader) throws(JSONError) -> ObjectFacts {
-        var (address, twin): (ObjectID?, ObjectID?)
-        var (byteCount, twinByteCount, crc32): (Int64?, Int64?, Int64?)
+        var (address, deflatedCopy): (ObjectID?, ObjectID?)
+        var (byteCount, deflatedByteCount, crc32): (Int64?, Int64?, Int64?)
         var md5: String?
         try reader.enterObject()
         while let key = try reader.nextKey() {
@@ -149,23 +149,27 @@ extension ContentFacts {
             case "crc32": crc32 = try reader.readInteger()
             case "md5": md5 = try reader.readString()
             case "twin":
-                twin = ObjectID(try reader.readString())
-                guard twin != nil else { throw reader.failure("A twin has no address") }
-            case "twinBytes": twinByteCount = try reader.readInteger()
+                deflatedCopy = ObjectID(try reader.readString())
+                guard deflatedCopy != nil else {
+                    throw reader.failure("A deflated copy has no address")
+                }
+            case "twinBytes": deflatedByteCount = try reader.readInteger()
             default: throw reader.failure("An object has an unknown field")
             }
         }
         guard let address, let byteCount, sizes ~= byteCount,
             let checksum = crc32.flatMap({ UInt32(exactly: $0) }),
             let md5, Label(.md5, hex: md5) != nil
-        else { throw reader.failure("An object lacks its address, bytes, crc32 or md5") }
+        else { throw reader.failure("An object is missing its address, bytes, crc32 or md5") }
         var object = ObjectFacts(
-            address: address, byteCount: byteCount, crc32: checksum, md5: md5, twin: nil)
-        guard twin != nil || twinByteCount != nil else { return object }
-        guard let twin, let twinByteCount, 1..<max(byteCount, 1) ~= twinByteCount else {
-            throw reader.failure("A twin has no address, or is not smaller than its object")
+            address: address, byteCount: byteCount, crc32: checksum, md5: md5, deflatedCopy: nil)
+        guard deflatedCopy != nil || deflatedByteCount != nil else { return object }
+        guard let deflatedCopy, let deflatedByteCount, 1..<max(byteCount, 1) ~= deflatedByteCount
+        else {
+            throw reader.failure(
+                "A deflated copy has no address, or is not smaller than its object")
         }
-        object.twin = Reference(address: twin, byteCount: twinByteCount)
+        object.deflatedCopy = Reference(address: deflatedCopy, byteCount: deflatedByteCount)
         return object
     }
 }

@@ -187,7 +187,7 @@ extension Delivery.Pack {
 }
 
 /// What one pack of a delivery costs a device, compared with the same objects one by one.
-package struct DeliveryLeg: Sendable, Hashable {
+package struct DeliveryEntry: Sendable, Hashable {
     /// The content from which the pack leads; `nil` for a full pack.
     package var base: ObjectID?
     /// A version that has that content.
@@ -211,11 +211,11 @@ package struct DeliveryLeg: Sendable, Hashable {
     package static func all(
         of delivery: Delivery, _ release: OfferedRelease, in pointer: ChannelPointer,
         besides others: [ChannelPointer] = []
-    ) -> [DeliveryLeg] {
+    ) -> [DeliveryEntry] {
         guard let version = release.version, let published = release.delivery else { return [] }
-        let legs = delivery.packs.map { pack in
+        let entries = delivery.packs.map { pack in
             let source = ([pointer] + others).first { $0.version(with: pack.base) != nil }
-            return DeliveryLeg(
+            return DeliveryEntry(
                 base: pack.base, version: source?.version(with: pack.base),
                 channel: source?.channel == pointer.channel ? nil : source?.channel,
                 packByteCount: pack.byteCount,
@@ -223,7 +223,7 @@ package struct DeliveryLeg: Sendable, Hashable {
                 rawByteCount: pack.contentByteCount.addingClamped(version.manifestByteCount),
                 rawRequestCount: pack.objectCount.addingClamped(2))
         }
-        return legs.filter { $0.base == nil } + legs.filter { $0.base != nil }
+        return entries.filter { $0.base == nil } + entries.filter { $0.base != nil }
     }
 }
 
@@ -233,7 +233,7 @@ extension ChannelPointer {
     }
 }
 
-extension DeliveryLeg {
+extension DeliveryEntry {
     package func writeMembers(to writer: inout JSONWriter) {
         writer.member("from", base?.description)
         writer.member("fromVersion", version)

@@ -40,7 +40,7 @@ extension StoreError {
 
     static var interruptedPull: StoreError {
         StoreError(
-            .interrupted, "interrupted; what has come is kept, and the next pull goes on from it")
+            .interrupted, "interrupted; what has come is kept, and the next pull continues from it")
     }
 
     package static func badKey(_ problem: String) -> StoreError { StoreError(.badKey, problem) }

@@ -4,9 +4,9 @@ package import Storage
 /// The kind, address and epoch of an immutable file of an origin.
 package struct OriginKey: Sendable, Hashable {
     package enum Kind: Sendable, Hashable {
-        case object, manifest, places, pack, delivery, twin, facts
+        case object, manifest, places, pack, delivery, deflatedCopy, facts
         /// Sent to a system's clients verbatim.
-        case document(of: ToldSystem)
+        case document(of: AnnouncedSystem)
         /// Led from an older manifest. Castree makes none today, so they take no space in the other cases.
         indirect case delta(from: ObjectID)
     }
@@ -30,7 +30,7 @@ package struct OriginKey: Sendable, Hashable {
     /// The directory of all objects, deflated copies or packs of an epoch.
     package static func prefix(of kind: Kind, in epoch: Int64) -> String {
         switch kind {
-        case .twin: OriginLayout.prefix(OriginLayout.twins, in: epoch)
+        case .deflatedCopy: OriginLayout.prefix(OriginLayout.deflatedCopies, in: epoch)
         case .pack: OriginLayout.prefix(OriginLayout.packs, in: epoch)
         default: OriginLayout.prefix(OriginLayout.objects, in: epoch)
         }
@@ -47,12 +47,12 @@ package struct OriginKey: Sendable, Hashable {
         switch (parts.first, parts.count) {
         case (OriginLayout.objects, 3): kind = .object
         case (OriginLayout.packs, 3): kind = .pack
-        case (OriginLayout.twins, 3): kind = .twin
+        case (OriginLayout.deflatedCopies, 3): kind = .deflatedCopy
         case (OriginLayout.facts, 2): kind = .facts
         case (OriginLayout.places, 2): kind = .places
         case (OriginLayout.deliveries, 2): kind = .delivery
         case (OriginLayout.clients, 4):
-            guard let system = ToldSystem(parts[1]) else { return nil }
+            guard let system = AnnouncedSystem(parts[1]) else { return nil }
             (kind, address) = (.document(of: system), ObjectID(parts[3]))
         case (OriginLayout.manifests, 2):
             if let delta = OriginLayout.delta(ofFile: digits) {
@@ -100,7 +100,7 @@ extension OriginKey {
     package var byteCountMax: Int64 {
         switch kind {
         // More than the 5 TiB that S3 allows.
-        case .object, .twin, .pack: 8 << 40
+        case .object, .deflatedCopy, .pack: 8 << 40
         case .manifest, .delta: Int64(OriginLayout.manifestByteCountMax)
         case .facts: Int64(ContentFacts.byteCountMax)
         case .places: Places.byteCountMax
@@ -115,7 +115,7 @@ extension OriginKey.Kind {
     package var isRead: Bool {
         switch self {
         case .manifest, .places, .delivery, .facts, .delta: true
-        case .object, .pack, .twin, .document: false
+        case .object, .pack, .deflatedCopy, .document: false
         }
     }
 }
@@ -123,7 +123,7 @@ extension OriginKey.Kind {
 extension OriginKey {
     package var fields: StoredFields {
         switch kind {
-        case .object, .pack, .twin, .document: .object
+        case .object, .pack, .deflatedCopy, .document: .object
         case .manifest, .places, .delivery, .facts, .delta: .document
         }
     }

@@ -17,7 +17,7 @@ package import VersionTree
 ///   e/<epoch>/places/<address>.json   the epochs of a manifest's objects, or of the deflated copies of facts
 ///   deflated/ab/cdef…          62 digits; objects as raw DEFLATE, by the SHA-256 of the compressed bytes
 ///   facts/<address>.json       what other systems' clients need to know of a version's objects
-///   for/<system>/…             what other systems' clients are told
+///   for/<system>/…             what is announced to other systems' clients
 ///   trust/<version>.json       whose signatures count from a version of the trust on
 ///   channels/<name>.json       pointers: with the next, the only files that change
 ///   channels.json              their names
@@ -38,7 +38,7 @@ package enum OriginLayout {
     package static let epochs = "e"
     package static let places = "places"
     package static let trust = "trust"
-    package static let twins = "deflated"
+    package static let deflatedCopies = "deflated"
     package static let facts = "facts"
     package static let clients = "for"
     package static let clientConfiguration = "config.json"
@@ -50,10 +50,10 @@ package enum OriginLayout {
     /// Files and directories that readers need beside the marker.
     package static let readNames = readDirectories + [channelList]
     private static let readDirectories = [
-        objects, manifests, packs, deliveries, twins, facts, clients, trust, channels,
+        objects, manifests, packs, deliveries, deflatedCopies, facts, clients, trust, channels,
     ]
     /// Directories that a withdrawal does without.
-    package static let unneededToWithdraw = [packs, deliveries, twins, facts, clients]
+    package static let unneededToWithdraw = [packs, deliveries, deflatedCopies, facts, clients]
     /// Names that show an origin, a store or something else: no origin is begun beside them.
     package static let taken = [objects, manifests, channels, StoreLayout.format]
     /// Names that are a directory in every origin that has them.
@@ -84,7 +84,7 @@ package enum OriginLayout {
         return switch kind {
         case .object: "\(root)\(objects)/\(object)"
         case .pack: "\(root)\(packs)/\(object)"
-        case .twin: "\(root)\(twins)/\(object)"
+        case .deflatedCopy: "\(root)\(deflatedCopies)/\(object)"
         case .manifest: "\(root)\(manifests)/\(manifestFile(address))"
         case .places: "\(root)\(places)/\(manifestFile(address))"
         case .delivery: "\(root)\(deliveries)/\(manifestFile(address))"
@@ -137,7 +137,7 @@ package enum OriginLayout {
     package static func clientDocument(
         _ address: ObjectID, of system: String, in epoch: Int64 = 0
     ) -> String {
-        path(.document(of: ToldSystem(known: system)), address, in: epoch)
+        path(.document(of: AnnouncedSystem(known: system)), address, in: epoch)
     }
 
     package static func pointer(_ channel: ChannelName) -> String {

@@ -77,10 +77,12 @@ extension Places {
     /// - Parameter count: the number of distinct addresses of these copies.
     /// - Throws: as ``init(_:of:count:)``.
     package init(
-        _ bytes: [UInt8], ofTwinsOf version: VersionName, _ facts: PublishedFacts, count: Int
+        _ bytes: [UInt8], ofDeflatedCopiesOf version: VersionName, _ facts: PublishedFacts,
+        count: Int
     ) throws(StoreError) {
         try self.init(
-            bytes, named: facts.places, of: "the twins of version \(version)", upTo: facts.epoch,
+            bytes, named: facts.places, of: "the deflated copies of version \(version)",
+            upTo: facts.epoch,
             count: count)
     }
 

@@ -57,19 +57,19 @@ extension [PointerSignature] {
 }
 
 /// The signatures of a pointer of any format, and the bytes that they sign.
-package struct PointerSeal: Sendable {
+package struct SignedBytes: Sendable {
     package let origin: String?
     package let signedBytes: [UInt8]
     package let signatures: [PointerSignature]
 }
 
 extension ChannelPointer {
-    package var seal: PointerSeal {
-        PointerSeal(origin: origin, signedBytes: signedBytes, signatures: signatures)
+    package var signedContent: SignedBytes {
+        SignedBytes(origin: origin, signedBytes: signedBytes, signatures: signatures)
     }
 }
 
-extension PointerSeal {
+extension SignedBytes {
     /// Reads the seal of a pointer that may be newer than this castree; `nil` if there is none.
     package init?(_ pointer: JSONValue) {
         guard let members = pointer.asObject else { return nil }

@@ -48,19 +48,19 @@ package struct SequenceBound {
     func allowsSigned(_ number: Int64) throws(StoreError) -> Bool {
         if number <= now() + Self.lead { return true }
         let time = try latestTime()
-        return number <= (time < JournalEntry.clockIsSetFrom ? Self.timeMax : time) + Self.lead
+        return number <= (time < EventLogEntry.clockIsSetFrom ? Self.timeMax : time) + Self.lead
     }
 
     /// Whether a clock alone allows a number, for callers without a store.
     package static func allows(_ number: Int64, at now: Int64) -> Bool {
-        number <= (now < JournalEntry.clockIsSetFrom ? timeMax : now) + lead
+        number <= (now < EventLogEntry.clockIsSetFrom ? timeMax : now) + lead
     }
 
     private func latestTime() throws(StoreError) -> Int64 {
         var times = [now()]
         for (row, _) in try versions.store.versionRows() { times.append(row.createdAt) }
         // An unreadable event log tells no time, and must not stop a pull.
-        for entry in (try? Journal(versions).entries()) ?? [] { times.append(entry.at) }
+        for entry in (try? EventLog(versions).entries()) ?? [] { times.append(entry.at) }
         return times.filter { $0 <= Self.timeMax }.max() ?? 0
     }
 }

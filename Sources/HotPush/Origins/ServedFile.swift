@@ -38,7 +38,7 @@ package struct ServedFile: Sendable, Hashable {
             case .object, .pack, .delivery, .manifest: return .addressed(key.address)
             case .places: return epoch > 0 ? .addressed(key.address) : nil
             case .delta: return .constant
-            case .twin, .facts, .document: return nil
+            case .deflatedCopy, .facts, .document: return nil
             }
         }
         // All other files are outside of epochs.

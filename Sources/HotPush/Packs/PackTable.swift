@@ -151,7 +151,7 @@ extension PackTable {
             offset += frames[position].byteCount
             guard offset <= head.packByteCount else { throw .badPack("it ends inside a frame") }
         }
-        guard offset == head.packByteCount else { throw .badPack("it goes on after its frames") }
+        guard offset == head.packByteCount else { throw .badPack("it continues after its frames") }
     }
 }
 
@@ -234,7 +234,7 @@ private struct TableReader {
     }
 
     func finish() throws(StoreError) {
-        guard position == bytes.count else { throw .badPack("its table goes on after its end") }
+        guard position == bytes.count else { throw .badPack("its table continues after its end") }
     }
 }
 

@@ -27,12 +27,12 @@ final class DocumentFetch: TransferJob {
     private var isTooLarge = false
     fileprivate private(set) var result: Result<Answer, StoreError>?
     fileprivate private(set) var deadline: ContinuousClock.Instant
-    private let patience: Duration
-    static let patience: Duration = .seconds(600)
+    private let timeout: Duration
+    static let timeout: Duration = .seconds(600)
 
     init(
         _ url: String, accept: String, byteCountMax: Int64, unless tag: String? = nil,
-        pastCaches: Bool = false, patience: Duration = DocumentFetch.patience
+        pastCaches: Bool = false, timeout: Duration = DocumentFetch.timeout
     ) {
         var request = TransferRequest(id: 0, url: url)
         request.byteCountMax = byteCountMax
@@ -42,8 +42,8 @@ final class DocumentFetch: TransferJob {
         ]
         if let tag { request.fields.append(("if-none-match", tag)) }
         self.request = request
-        self.patience = patience
-        deadline = .now + patience
+        self.timeout = timeout
+        deadline = .now + timeout
     }
 
     private var place: String { printable(redacted(request.url)) }
@@ -99,7 +99,7 @@ final class DocumentFetch: TransferJob {
         bytes.append(contentsOf: piece)
         guard bytes.count > highWater else { return 0 }
         defer { highWater = bytes.count }
-        deadline = .now + patience
+        deadline = .now + timeout
         return bytes.count - highWater
     }
 

@@ -34,16 +34,16 @@ extension Download {
         format.error(.fileDiffers(file(of: attempt.job.content), reason))
     }
 
-    func askForWhole(_ work: Work, _ arrival: consuming Arrival) throws(StoreError) {
+    func askForWhole(_ work: Work, _ item: consuming IncomingContent) throws(StoreError) {
         var work = work
         // Another source may continue from these bytes.
         if isProvable(work.content), work.turns.areMany, !work.hasSparedPart {
-            try arrival.suspend()
+            try item.suspend()
             work.hasSparedPart = true
             work.wait(until: .now, stays: false)
             return waiting.append(work)
         }
-        try arrival.discard()
+        try item.discard()
         work.asksForWhole = true
         work.validator = nil
         waiting.append(work)
@@ -53,21 +53,21 @@ extension Download {
     func isEndUnproved(_ attempt: Attempt) -> Bool {
         let content = attempt.job.content
         return attempt.head?.isUnframed == true && attempt.wholeByteCount == nil
-            && content.isProvisional && labels(of: content).isEmpty
+            && content.isPlaceholder && labels(of: content).isEmpty
             && !file(of: content).isProvable
     }
 
     func giveUpOrWait(
-        _ attempt: Attempt, _ arrival: consuming Arrival, _ result: TransferOutcome
+        _ attempt: Attempt, _ item: consuming IncomingContent, _ result: TransferOutcome
     ) throws(StoreError) {
         if case .failed(let failure) = result, failure.kind == .malformed {
             // A proxy that alters content may pass the origin's own bytes if asked for them.
-            try arrival.suspend()
+            try item.suspend()
             return try tryAgain(attempt.job, after: StoreError(failure))
         }
         var work = attempt.job
-        let hasPart = arrival.offset > 0
-        try arrival.suspend()
+        let hasPart = item.offset > 0
+        try item.suspend()
         if isOfOrigin(attempt, result) { return try waitForOrigin(attempt, result) }
         let decision = decide(attempt, result)
         if case .again(let delay) = decision {
@@ -90,10 +90,10 @@ extension Download {
         if let status = attempt.head?.status, status >= 400 {
             return format.error(.fileStatus(file(of: attempt.job.content), status), at: url)
         }
-        guard case .failed(let trouble) = ended else {
+        guard case .failed(let problem) = ended else {
             return StoreError(.network, "unable to fetch \(url)")
         }
-        return StoreError(trouble)
+        return StoreError(problem)
     }
 
     /// Whether this failure is the origin's, whichever file was requested; other sources may work meanwhile.
@@ -125,14 +125,14 @@ extension Download {
     }
 
     /// Retries content that does not match the release: the origin may be between two versions.
-    func tryAgain(_ work: Work, after trouble: StoreError) throws(StoreError) {
+    func tryAgain(_ work: Work, after problem: StoreError) throws(StoreError) {
         var work = work
         work.wrongCount += 1
         work.validator = nil
         takeBack(&work)
         guard work.wrongCount <= Self.wrongCountMax else {
             if work.leave() { return waiting.append(work) }
-            guard leavesOutWrongContent, file(of: work.content).isOptional else { throw trouble }
+            guard leavesOutWrongContent, file(of: work.content).isOptional else { throw problem }
             return leaveOut(work)
         }
         let delay = budget.policy.delay(failureCount: work.wrongCount, using: &generator)
@@ -153,7 +153,7 @@ extension Download {
     }
 
     func finish(
-        _ work: Work, _ arrival: consuming Arrival, _ inspected: [UInt8] = [],
+        _ work: Work, _ item: consuming IncomingContent, _ inspected: [UInt8] = [],
         isFetched: Bool = true
     ) throws(StoreError) {
         let file = file(of: work.content)
@@ -161,20 +161,20 @@ extension Download {
             do throws(StoreError) {
                 try inspect(file, inspected)
             } catch {
-                try arrival.discard()
+                try item.discard()
                 return try tryAgain(work, after: error)
             }
         }
-        let arrived: Arrived
+        let arrived: IncomingObject
         do throws(StoreError) {
-            arrived = try arrival.finish { (digests) throws(StoreError) in
+            arrived = try item.finish { (digests) throws(StoreError) in
                 try file.isProved(by: digests)
             }
         } catch {
             guard error.code == .mismatch else { throw error }
-            var trouble = format.error(.fileMismatch(file))
-            trouble.cause = error.cause
-            return try tryAgain(work, after: trouble)
+            var problem = format.error(.fileMismatch(file))
+            problem.cause = error.cause
+            return try tryAgain(work, after: problem)
         }
         budget.forget(work.budgetIDs)
         budget.progressed(work.budgetID)
@@ -187,16 +187,16 @@ extension Download {
         _ content: DownloadPlan.Content, _ object: StoredObject, _ tag: String? = nil
     ) throws(StoreError) {
         progress.figures.files += 1
-        let arrived = ArrivedContent(
+        let arrived = FetchedContent(
             address: object.address, byteCount: object.byteCount, entityTag: tag)
-        finished.append(ArrivedFile(content: content, arrived: arrived))
+        finished.append(FetchedFile(content: content, arrived: arrived))
         // Content without a known address survives a kill only once the manifest names it.
         let isLarge =
-            content.isProvisional
-            ? arrivals.unsettledByteCount > 8 << 20 || arrivals.unsettledCount >= 256
-            : arrivals.unsettledByteCount > Self.batchByteCountMax
-                || arrivals.unsettledCount >= Self.batchCountMax
-        if isLarge { try settle() }
+            content.isPlaceholder
+            ? incoming.uncommittedByteCount > 8 << 20 || incoming.uncommittedCount >= 256
+            : incoming.uncommittedByteCount > Self.batchByteCountMax
+                || incoming.uncommittedCount >= Self.batchCountMax
+        if isLarge { try commit() }
     }
 
     /// The bytes that become durable together: a power cut loses at most this much, a killed process nothing.
@@ -204,12 +204,12 @@ extension Download {
     /// Each batch scans the whole index and syncs twice, so a batch holds many small files.
     private static let batchCountMax = 16 * 1024
 
-    func settle() throws(StoreError) {
-        completed += try arrivals.settle()
+    func commit() throws(StoreError) {
+        completed += try incoming.commit()
         guard !finished.isEmpty else { return }
         let batch = finished
         finished.removeAll(keepingCapacity: true)
-        try settled(batch)
+        try committed(batch)
     }
 
     // MARK: Progress
@@ -255,19 +255,19 @@ extension Download {
     // MARK: Content in the store that the server confirms by answering 304 to `If-None-Match`
 
     /// Stored content to ask about, if the whole of it is requested.
-    func kept(for work: Work, from offset: Int64) -> [ArrivedContent] {
+    func kept(for work: Work, from offset: Int64) -> [FetchedContent] {
         offset == 0 && !work.asksForWhole && work.wrongCount == 0 ? work.content.kept : []
     }
 
     /// The content that a 304 confirms; nil if it does not say which (RFC 9110, section 15.4.5).
-    static func unchanged(_ head: TransferHead, _ kept: [ArrivedContent]) -> ArrivedContent? {
+    static func unchanged(_ head: TransferHead, _ kept: [FetchedContent]) -> FetchedContent? {
         guard head.status == 304 else { return nil }
         guard let tag = head["etag"] else { return kept.count == 1 ? kept.first : nil }
         return kept.first { $0.entityTag?.utf8.elementsEqual(tag.utf8) == true }
     }
 
-    func take(_ one: ArrivedContent, for work: Work) throws(StoreError) {
-        guard try arrivals.rely(on: one.address) else {
+    func take(_ one: FetchedContent, for work: Work) throws(StoreError) {
+        guard try incoming.rely(on: one.address) else {
             // A collection has deleted it meanwhile.
             var work = work
             work.asksForWhole = true
@@ -278,7 +278,7 @@ extension Download {
         progress.bytesTotal -= work.content.byteCount ?? 0
         unchanged.count += 1
         unchanged.byteCount += one.byteCount
-        finished.append(ArrivedFile(content: work.content, arrived: one))
+        finished.append(FetchedFile(content: work.content, arrived: one))
     }
 
     // MARK: Content that comes out of packs, or is already staged
@@ -289,18 +289,18 @@ extension Download {
 
     func isMissing(_ address: ObjectID) -> Bool { wanted[address] != nil }
 
-    func begin(_ object: Reference) throws(StoreError) -> Arrival? {
+    func begin(_ object: Reference) throws(StoreError) -> IncomingContent? {
         guard let content = wanted[object.address] else { return nil }
         return try begin(content)
     }
 
     /// Deletes the object and returns false if its bytes do not match.
-    func finish(_ address: ObjectID, _ arrival: consuming Arrival) throws(StoreError) -> Bool {
+    func finish(_ address: ObjectID, _ item: consuming IncomingContent) throws(StoreError) -> Bool {
         guard let content = wanted[address] else { return true }
         let file = file(of: content)
-        let arrived: Arrived
+        let arrived: IncomingObject
         do throws(StoreError) {
-            arrived = try arrival.finish { (digests) throws(StoreError) in
+            arrived = try item.finish { (digests) throws(StoreError) in
                 try file.isProved(by: digests)
             }
         } catch {
@@ -318,8 +318,8 @@ extension Download {
     func takeStaged() throws(StoreError) {
         for content in plan.contents where content.byteCount ?? 0 > 0 {
             guard let address = file(of: content).address, isMissing(address) else { continue }
-            let arrival = try begin(content)
-            if arrival.offset == content.byteCount { _ = try finish(address, arrival) }
+            let item = try begin(content)
+            if item.offset == content.byteCount { _ = try finish(address, item) }
         }
     }
 }

@@ -51,13 +51,13 @@ final class Download: TransferRun<Download.Work, Download.Attempt> {
     }
 
     final class Attempt: Transfer<Work> {
-        var arrival: Arrival?
+        var item: IncomingContent?
         let part: StagedPart
         let question: StagedPart.Question
-        let kept: [ArrivedContent]
-        var unchanged: ArrivedContent?
+        let kept: [FetchedContent]
+        var unchanged: FetchedContent?
         var use: ResponseUse?
-        var trouble: StoreError?
+        var problem: StoreError?
         var isHeadWrong = false
         var inspected: [UInt8] = []
 
@@ -67,11 +67,11 @@ final class Download: TransferRun<Download.Work, Download.Attempt> {
         }
 
         init(
-            _ work: Work, _ arrival: consuming Arrival, _ part: StagedPart,
-            _ question: StagedPart.Question, _ kept: [ArrivedContent]
+            _ work: Work, _ item: consuming IncomingContent, _ part: StagedPart,
+            _ question: StagedPart.Question, _ kept: [FetchedContent]
         ) {
             self.kept = kept
-            self.arrival = consume arrival
+            self.item = consume item
             self.part = part
             self.question = question
             super.init(work)
@@ -81,10 +81,10 @@ final class Download: TransferRun<Download.Work, Download.Attempt> {
     let plan: DownloadPlan
     private let origin: OriginURL
     let format: any ReleaseFormat
-    let arrivals: Arrivals
+    let incoming: IncomingContents
     let inspect: (ReleaseFile, [UInt8]) throws(StoreError) -> Void
     /// Called with contents that are durably in the store.
-    let settled: ([ArrivedFile]) throws(StoreError) -> Void
+    let committed: ([FetchedFile]) throws(StoreError) -> Void
     let report: (UpdateProgress) -> Void
     private static let unknownByteCountMax: Int64 = 1 << 30
     private let labels: [ObjectID: [Label]]
@@ -103,7 +103,7 @@ final class Download: TransferRun<Download.Work, Download.Attempt> {
     /// While it lasts, only the request that probes the origin starts.
     var outage: Outage?
     var refusals = Refusals()
-    var finished: [ArrivedFile] = []
+    var finished: [FetchedFile] = []
     /// Wrong content is subtracted again.
     var progress = UpdateProgress()
     /// Contents of optional files that the origin does not have.
@@ -116,16 +116,16 @@ final class Download: TransferRun<Download.Work, Download.Attempt> {
 
     init(
         _ plan: DownloadPlan, from origin: OriginURL, format: any ReleaseFormat,
-        arrivals: Arrivals, options: PullOptions, isInterrupted: @escaping () -> Bool,
+        incoming: IncomingContents, options: PullOptions, isInterrupted: @escaping () -> Bool,
         inspect: @escaping (ReleaseFile, [UInt8]) throws(StoreError) -> Void,
-        settled: @escaping ([ArrivedFile]) throws(StoreError) -> Void
+        committed: @escaping ([FetchedFile]) throws(StoreError) -> Void
     ) {
         self.plan = plan
         self.origin = origin
         self.format = format
-        self.arrivals = arrivals
+        self.incoming = incoming
         self.inspect = inspect
-        self.settled = settled
+        self.committed = committed
         report = options.progress
         labels = plan.labels
         queue = plan.contents.map { content in
@@ -185,15 +185,15 @@ final class Download: TransferRun<Download.Work, Download.Attempt> {
 
     var hasWork: Bool { unpacked.count < queue.count }
 
-    func begin(_ content: DownloadPlan.Content) throws(StoreError) -> Arrival {
-        try arrivals.begin(
-            content.name, byteCount: content.byteCount, isProvisional: content.isProvisional,
+    func begin(_ content: DownloadPlan.Content) throws(StoreError) -> IncomingContent {
+        try incoming.begin(
+            content.name, byteCount: content.byteCount, isPlaceholder: content.isPlaceholder,
             labels: labels(of: content), digests: file(of: content).wantedDigests)
     }
 
     /// Whether content assembled from several responses will be verified as a whole.
     func isProvable(_ content: DownloadPlan.Content) -> Bool {
-        !content.isProvisional
+        !content.isPlaceholder
             || labels(of: content).contains(where: \.algorithm.identifiesContent)
     }
 
@@ -209,26 +209,26 @@ final class Download: TransferRun<Download.Work, Download.Attempt> {
             leaveOut(work)
             return nil
         }
-        var arrival = try begin(content)
-        if arrival.offset > 0, work.asksForWhole || file.needsInspection { try arrival.restart() }
+        var item = try begin(content)
+        if item.offset > 0, work.asksForWhole || file.needsInspection { try item.restart() }
         // Use the validator of the very response that the staged bytes came from.
-        if arrival.offset > 0, work.turns.isOwnPart, let noted = arrival.source {
+        if item.offset > 0, work.turns.isOwnPart, let noted = item.source {
             work.validator = Validator(fieldValue: noted)
         }
         let part = StagedPart(
-            byteCount: arrival.offset, wholeByteCount: content.byteCount,
+            byteCount: item.offset, wholeByteCount: content.byteCount,
             validator: work.validator,
             isProvable: isProvable(content))
         let question = part.question
-        if case .whole = question, arrival.offset > 0 { try arrival.restart() }
-        if arrival.offset == 0 { forgetResumed(&work) }
-        if arrival.offset > 0, !work.isResumed, work.highWater == 0 {
-            countResumed(&work, arrival.offset)
+        if case .whole = question, item.offset > 0 { try item.restart() }
+        if item.offset == 0 { forgetResumed(&work) }
+        if item.offset > 0, !work.isResumed, work.highWater == 0 {
+            countResumed(&work, item.offset)
         }
         work.isResumed = true
-        if arrival.offset > work.highWater { count(&work, upTo: arrival.offset) }
+        if item.offset > work.highWater { count(&work, upTo: item.offset) }
         if case .nothing = question {
-            try finish(work, arrival, isFetched: content.byteCount == 0)
+            try finish(work, item, isFetched: content.byteCount == 0)
             return nil
         }
         var request = TransferRequest(id: 0, url: url(of: work))
@@ -243,12 +243,12 @@ final class Download: TransferRun<Download.Work, Download.Attempt> {
         }
         request.confinedFields = source.fields.map { ($0.name, $0.value) }
         if work.wrongCount > 0 { request.fields.append(("cache-control", "no-cache")) }
-        let kept = kept(for: work, from: arrival.offset)
+        let kept = kept(for: work, from: item.offset)
         if !kept.isEmpty {
             let tags = kept.compactMap(\.entityTag).joined(separator: ", ")
             request.fields.append(("if-none-match", tags))
         }
-        return (request, Attempt(work, arrival, part, question, kept))
+        return (request, Attempt(work, item, part, question, kept))
     }
 
     // MARK: Answers
@@ -269,7 +269,7 @@ final class Download: TransferRun<Download.Work, Download.Attempt> {
         switch use {
         case .append, .startOver:
             if let problem = contradiction(head, attempt) {
-                attempt.trouble = problem
+                attempt.problem = problem
                 attempt.isHeadWrong = true
                 return .refuse
             }
@@ -277,16 +277,16 @@ final class Download: TransferRun<Download.Work, Download.Attempt> {
             attempt.job.tag = head.tag.flatMap { Validator.isStrongTag($0) ? $0 : nil }
             guard case .startOver = use else { return .take }
             attempt.job.turns.begunPart()
-            let offset = attempt.arrival?.offset ?? 0
+            let offset = attempt.item?.offset ?? 0
             if offset > 0 {
                 noteBegunAnew(attempt, head, offset)
-                try attempt.arrival?.restart()
+                try attempt.item?.restart()
                 forgetResumed(&attempt.job)
             }
-            try attempt.arrival?.note(source: Validator(head)?.fieldValue)
+            try attempt.item?.note(source: Validator(head)?.fieldValue)
             return .take
         case .refuse(let reason):
-            attempt.trouble = wrong(attempt, reason)
+            attempt.problem = wrong(attempt, reason)
             attempt.isHeadWrong = true
             return .refuse
         case .complete, .failure: return .discard
@@ -298,17 +298,17 @@ final class Download: TransferRun<Download.Work, Download.Attempt> {
         _ bytes: UnsafeRawBufferPointer, _ attempt: Attempt
     ) throws(StoreError) -> Bool {
         do throws(StoreError) {
-            try attempt.arrival?.append(bytes.bytes)
+            try attempt.item?.append(bytes.bytes)
         } catch {
             guard error.code == .mismatch else { throw error }
-            attempt.trouble = wrong(attempt, error.message)
+            attempt.problem = wrong(attempt, error.message)
             return false
         }
         if file(of: attempt.job.content).needsInspection {
             attempt.inspected.append(contentsOf: bytes)
         }
         figures.bytes += Int64(bytes.count)
-        let newByteCount = (attempt.arrival?.offset ?? 0) - attempt.job.highWater
+        let newByteCount = (attempt.item?.offset ?? 0) - attempt.job.highWater
         if newByteCount > 0 {
             attempt.newByteCount += newByteCount
             count(&attempt.job, upTo: attempt.job.highWater + newByteCount)
@@ -317,37 +317,37 @@ final class Download: TransferRun<Download.Work, Download.Attempt> {
     }
 
     override func end(_ attempt: Attempt, _ result: TransferOutcome) throws(StoreError) {
-        guard let arrival = attempt.arrival.take() else { return }
-        if let trouble = attempt.trouble {
+        guard let item = attempt.item.take() else { return }
+        if let problem = attempt.problem {
             if attempt.isHeadWrong, attempt.job.turns.areMany {
-                try arrival.suspend()
+                try item.suspend()
             } else {
-                try arrival.discard()
+                try item.discard()
             }
-            return try tryAgain(attempt.job, after: trouble)
+            return try tryAgain(attempt.job, after: problem)
         }
-        if failure != nil || result == .cancelled { return try arrival.suspend() }
+        if failure != nil || result == .cancelled { return try item.suspend() }
         if let unchanged = attempt.unchanged, result == .finished {
-            try arrival.discard()
+            try item.discard()
             return try take(unchanged, for: attempt.job)
         }
         switch attempt.use {
-        case .complete where result == .finished: return try finish(attempt.job, arrival)
+        case .complete where result == .finished: return try finish(attempt.job, item)
         case .askForWhole(let reason):
             // The next request has no range, so it cannot fail here again.
             guard !attempt.job.asksForWhole else { throw wrong(attempt, reason) }
-            return try askForWhole(attempt.job, arrival)
+            return try askForWhole(attempt.job, item)
         case .append, .startOver:
             if result == .finished, attempt.question.isForRest,
                 let whole = attempt.wholeByteCount,
-                arrival.offset < whole, arrival.offset > attempt.part.byteCount
+                item.offset < whole, item.offset > attempt.part.byteCount
             {
                 // A server may send less than the requested rest (RFC 9110, section 15.3.7).
-                try arrival.suspend()
+                try item.suspend()
                 return waiting.append(attempt.job)
             }
             if result == .finished, isEndUnproved(attempt) {
-                try arrival.discard()
+                try item.discard()
                 let failure = TransferFailure(
                     .broken,
                     "nothing shows that all of \(url(of: attempt.job)) came: its server must send Content-Length or chunks, "
@@ -355,16 +355,16 @@ final class Download: TransferRun<Download.Work, Download.Attempt> {
                 return try tryAgain(attempt.job, after: StoreError(failure))
             }
             guard result != .finished else {
-                return try finish(attempt.job, arrival, attempt.inspected)
+                return try finish(attempt.job, item, attempt.inspected)
             }
             if result == .tooLarge {
-                try arrival.discard()
+                try item.discard()
                 return try tryAgain(
                     attempt.job, after: wrong(attempt, "the server sends more bytes"))
             }
         default: break
         }
-        try giveUpOrWait(attempt, arrival, result)
+        try giveUpOrWait(attempt, item, result)
     }
 
     // MARK: Now and then
@@ -380,7 +380,7 @@ final class Download: TransferRun<Download.Work, Download.Attempt> {
 }
 
 /// Content in the store, and the file of the plan for which it was fetched.
-struct ArrivedFile {
+struct FetchedFile {
     var content: DownloadPlan.Content
-    var arrived: ArrivedContent
+    var arrived: FetchedContent
 }

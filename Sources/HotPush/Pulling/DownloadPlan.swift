@@ -6,14 +6,14 @@ public struct DownloadPlan: Sendable {
     package struct Content: Sendable, Hashable {
         /// Its address, or a placeholder until it has arrived.
         package var name: ObjectID
-        package var isProvisional: Bool
+        package var isPlaceholder: Bool
         /// `nil` if the release does not give the size.
         package var byteCount: Int64?
         /// The index in the release of the file for which it is fetched; other files may share it.
         package var file: Int
         package var isFirst: Bool
         /// Candidates in the store, if only the server can tell whether one of them is still this content.
-        var kept: [ArrivedContent] = []
+        var kept: [FetchedContent] = []
     }
 
     package var release: Release
@@ -50,7 +50,7 @@ public struct DownloadPlan: Sendable {
                 result[names[position], default: []].append(label)
             }
         }
-        for content in contents where content.isProvisional {
+        for content in contents where content.isPlaceholder {
             guard let address = release.files[content.file].address,
                 let label = Label(.sha256, bytes: address.bytes),
                 result[content.name]?.contains(label) != true
@@ -68,7 +68,7 @@ public struct DownloadPlan: Sendable {
     /// - Throws: `.unsuitableRelease` if some content is offered only in forms that castree cannot read.
     init(
         _ release: Release, origin: String, addresses: [ObjectID?],
-        sizes: [ObjectID: Int64] = [:], kept: [Int: [ArrivedContent]] = [:],
+        sizes: [ObjectID: Int64] = [:], kept: [Int: [FetchedContent]] = [:],
         isPresent: (ObjectID) -> Bool
     ) throws(StoreError) {
         self.release = release
@@ -84,7 +84,7 @@ public struct DownloadPlan: Sendable {
             if let known = address, !unproved.contains(known) || isPresent(known) {
                 name = known
             } else {
-                name = try file.provisionalAddress(origin: origin, version: version)
+                name = try file.placeholderAddress(origin: origin, version: version)
                 if let known = address { knownSizes[name] = knownSizes[known] }
                 address = nil
             }
@@ -96,7 +96,7 @@ public struct DownloadPlan: Sendable {
                 reusedBytes = reusedBytes.addingClamped(file.byteCount ?? knownSizes[name] ?? 0)
                 continue
             }
-            want(position, isProvisional: address == nil, kept: kept[position] ?? [], &places)
+            want(position, isPlaceholder: address == nil, kept: kept[position] ?? [], &places)
         }
         try refuseUnreadable()
         sort()
@@ -155,7 +155,7 @@ public struct DownloadPlan: Sendable {
                 reusedObjects -= 1
                 reusedBytes -= file.byteCount ?? knownSizes[names[position]] ?? 0
             }
-            want(position, isProvisional: false, &places)
+            want(position, isPlaceholder: false, &places)
         }
         guard !places.isEmpty else { return }
         try refuseUnreadable()
@@ -175,7 +175,7 @@ public struct DownloadPlan: Sendable {
     }
 
     private mutating func want(
-        _ position: Int, isProvisional: Bool, kept: [ArrivedContent] = [],
+        _ position: Int, isPlaceholder: Bool, kept: [FetchedContent] = [],
         _ places: inout [ObjectID: Int]
     ) {
         let (file, name) = (release.files[position], names[position])
@@ -183,7 +183,7 @@ public struct DownloadPlan: Sendable {
             places[name] = contents.count
             contents.append(
                 Content(
-                    name: name, isProvisional: isProvisional,
+                    name: name, isPlaceholder: isPlaceholder,
                     byteCount: file.byteCount ?? knownSizes[name], file: position,
                     isFirst: file.isLaunchFile, kept: kept))
             return

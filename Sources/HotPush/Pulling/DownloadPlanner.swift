@@ -33,7 +33,7 @@ struct DownloadPlanner: PullStep {
         var addresses = found.addresses
         let app = try inspectKnown(release, offer, &addresses)
         let known = Set(addresses.compactMap(\.self))
-        var absent = Set(try versions.store.unvouched(known))
+        var absent = Set(try versions.store.unproven(known))
         let kept = found.kept.values.flatMap { $0.map(\.address) }
         // Content that another program has changed is fetched again, so nothing builds on it.
         let wrong = try versions.store.wrong(among: Array(known.subtracting(absent).union(kept)))
@@ -116,24 +116,24 @@ struct DownloadPlanner: PullStep {
     /// can identify.
     private func known(
         of release: Release, from origin: OriginLocation
-    ) throws(StoreError) -> (addresses: [ObjectID?], kept: [Int: [ArrivedContent]]) {
+    ) throws(StoreError) -> (addresses: [ObjectID?], kept: [Int: [FetchedContent]]) {
         var result = release.files.map(\.address)
-        var kept: [Int: [ArrivedContent]] = [:]
+        var kept: [Int: [FetchedContent]] = [:]
         try release.validateLabels()
         var digests = StoredDigests(
             versions.store, for: release.files, isInterrupted: access.isInterrupted)
         try digests.refuseContradicted(release)
         guard result.contains(nil) else { return (result, kept) }
-        let draft = try arrivedFiles(of: release)
+        let draft = try fetchedFiles(of: release)
         var known = try KnownContent(
             versions, for: release.files, digests, from: origin, family: release.family)
         for (position, file) in release.files.enumerated() where result[position] == nil {
             // If it has gone meanwhile, the server may have other content now.
             if let address = draft[file.path.description],
                 try address
-                    != file.provisionalAddress(
+                    != file.placeholderAddress(
                         origin: origin.description, version: release.version.description),
-                try versions.store.unvouched([address]).isEmpty
+                try versions.store.unproven([address]).isEmpty
             {
                 result[position] = address
             } else {
@@ -160,7 +160,7 @@ struct DownloadPlanner: PullStep {
     }
 
     /// What an interrupted pull of the same release fetched, by path.
-    private func arrivedFiles(of release: Release) throws(StoreError) -> [String: ObjectID] {
+    private func fetchedFiles(of release: Release) throws(StoreError) -> [String: ObjectID] {
         guard let manifest = try versions.readableManifest(of: release.version.description),
             try manifest.isReceived(from: release)
         else { return [:] }

@@ -7,10 +7,10 @@ final class Draft {
     private let plan: DownloadPlan
     private let versions: VersionStore
     let received: Manifest.Received
-    private var contents: [ObjectID: ArrivedContent] = [:]
+    private var contents: [ObjectID: FetchedContent] = [:]
     private var absent: Set<ObjectID> = []
     /// Files that an earlier pull of the release fetched, with their entity tags.
-    private var tagged: [TreePath: ArrivedContent] = [:]
+    private var tagged: [TreePath: FetchedContent] = [:]
     private let origin: String
     var named: Set<ObjectID> { Set(contents.keys) }
     var app: AppIdentity?
@@ -27,37 +27,37 @@ final class Draft {
         self.plan = plan
         self.versions = versions
         app = plan.app
-        guard release.files.contains(where: \.isKnownByTag), let standing = try standing() else {
+        guard release.files.contains(where: \.isKnownByTag), let existing = try existing() else {
             return
         }
-        for entry in standing.entries {
-            let one = ArrivedContent(of: entry)
+        for entry in existing.entries {
+            let one = FetchedContent(of: entry)
             if one.entityTag != nil { tagged[entry.path] = one }
         }
     }
 
     /// Throws `.io` if the manifest cannot be read, because what arrived under it would be forgotten.
-    private func standing() throws(StoreError) -> Manifest? {
+    private func existing() throws(StoreError) -> Manifest? {
         let name = plan.release.version.description
-        let standing: Manifest?
+        let existing: Manifest?
         do throws(StoreError) {
-            standing = try versions.manifestUnlessLost(of: name)
+            existing = try versions.manifestUnlessLost(of: name)
         } catch {
             guard error.isUnreadable else { throw error }
             throw error.advising(
                 "check the disk (dmesg, smartctl), or retire what has come of version \(name)")
         }
-        return standing?.received?.address == received.address ? standing : nil
+        return existing?.received?.address == received.address ? existing : nil
     }
 
-    /// Adds the received manifest to the arrivals, so that it becomes durable together with the files.
-    func bring(to arrivals: Arrivals) throws(StoreError) {
-        var arrival = try arrivals.begin(received.address, byteCount: received.byteCount)
+    /// Adds the received manifest to the incoming contents, so that it becomes durable together with the files.
+    func bring(to incoming: IncomingContents) throws(StoreError) {
+        var item = try incoming.begin(received.address, byteCount: received.byteCount)
         // All bytes are in memory, so another pull's part is useless.
-        if arrival.offset > 0 { try arrival.restart() }
+        if item.offset > 0 { try item.restart() }
         let bytes = plan.release.received
-        try arrival.append(bytes.span.bytes)
-        _ = try arrival.finish()
+        try item.append(bytes.span.bytes)
+        _ = try item.finish()
     }
 
     /// The manifest as far as it is known; placeholders name content that has not arrived.
@@ -85,7 +85,7 @@ final class Draft {
             let file = release.files[position]
             let byteCount = file.byteCount ?? plan.knownSizes[name] ?? 0
             let kept = tagged[file.path].flatMap { $0.address == name ? $0.entityTag : nil }
-            return ArrivedContent(address: name, byteCount: byteCount, entityTag: kept)
+            return FetchedContent(address: name, byteCount: byteCount, entityTag: kept)
         }
         manifest.received = received
         return manifest
@@ -93,16 +93,16 @@ final class Draft {
 
     /// Adopts what the registered manifest of the release names as arrived, so that another pull's content is kept.
     private func takeOver() throws(StoreError) {
-        let waiting = Set(plan.contents.filter(\.isProvisional).map(\.name))
+        let waiting = Set(plan.contents.filter(\.isPlaceholder).map(\.name))
             .subtracting(contents.keys)
-        guard !waiting.isEmpty, let standing = try standing() else { return }
+        guard !waiting.isEmpty, let existing = try existing() else { return }
         for (position, file) in plan.release.files.enumerated() {
             let name = plan.names[position]
-            guard waiting.contains(name), let entry = standing[file.path], entry.address != name,
+            guard waiting.contains(name), let entry = existing[file.path], entry.address != name,
                 !plan.wrong.contains(entry.address),
-                try versions.store.unvouched([entry.address]).isEmpty
+                try versions.store.unproven([entry.address]).isEmpty
             else { continue }
-            contents[name] = ArrivedContent(of: entry)
+            contents[name] = FetchedContent(of: entry)
         }
     }
 
@@ -127,8 +127,8 @@ final class Draft {
     }
 
     /// Notes contents in the store; the manifest must name them before the download's lease ends.
-    func note(_ arrived: [ArrivedFile]) {
-        for one in arrived where one.content.isProvisional {
+    func note(_ arrived: [FetchedFile]) {
+        for one in arrived where one.content.isPlaceholder {
             contents[one.content.name] = one.arrived
             hasNews = true
         }

@@ -8,14 +8,14 @@ final class FetchAttempt: PullStep {
     let basis: PullBasis
     private var offer: FoundRelease
     private var plan: DownloadPlan?
-    private var arrivals: Arrivals?
+    private var incoming: IncomingContents?
     private var session: FetchSession?
     private var transfers: [PackTransfer] = []
     private var expectedByteCount: Int64 = 0
     /// The bytes of the release, staged parts included, that did not fit; nil if it fitted, or the disk filled up later.
     private(set) var lackingByteCount: Int64?
     /// After this many useless packs, objects come one by one.
-    private static let troubleCountMax = 2
+    private static let problemCountMax = 2
 
     init(_ offer: FoundRelease, by plan: DownloadPlan?, _ basis: PullBasis) {
         self.offer = offer
@@ -51,7 +51,7 @@ final class FetchAttempt: PullStep {
         let report = pullReport(of: session, since: began)
         log.noteEnd(of: session.plan, report.figures, failure)
         if let failure { throw failure }
-        noteObeyed(offer.sighting)
+        noteObeyed(offer.observation)
         return report
     }
 
@@ -63,13 +63,13 @@ final class FetchAttempt: PullStep {
         lackingByteCount = needed
         try versions.store.checkSpace(for: needed - versions.stagedByteCount(of: made))
         lackingByteCount = nil
-        session = try FetchSession(made, of: offer, basis, self.makeArrivals())
+        session = try FetchSession(made, of: offer, basis, self.makeIncoming())
     }
 
-    private func makeArrivals() throws(StoreError) -> Arrivals {
-        if let arrivals { return arrivals }
-        let made = try Arrivals(versions.store)
-        arrivals = made
+    private func makeIncoming() throws(StoreError) -> IncomingContents {
+        if let incoming { return incoming }
+        let made = try IncomingContents(versions.store)
+        incoming = made
         return made
     }
 
@@ -82,7 +82,7 @@ final class FetchAttempt: PullStep {
             report.figures.bytes += transfer.figures.bytes
             report.figures.resumedBytes += transfer.figures.resumedBytes
         }
-        let useless = transfers.compactMap(\.trouble)
+        let useless = transfers.compactMap(\.problem)
         report.fallbacks = useless.map(\.message)
         report.hasWrongPack = useless.contains { ![.outOfSpace, .network].contains($0.code) }
         report.damagedBases = transfers.flatMap(\.damagedBases)
@@ -108,7 +108,7 @@ final class FetchAttempt: PullStep {
             }
             try unpack(pack, to: version, from: base)
             if failure != nil { return }
-            if transfers.count(where: { $0.trouble != nil }) == Self.troubleCountMax { return }
+            if transfers.count(where: { $0.problem != nil }) == Self.problemCountMax { return }
         }
     }
 
@@ -121,7 +121,7 @@ final class FetchAttempt: PullStep {
             pack,
             at: offer.origin.url(
                 of: OriginLayout.path(.pack, pack.address, in: offer.deliveryEpoch)),
-            to: version, from: base, asksForWhole: asksForWhole, into: try makeArrivals(),
+            to: version, from: base, asksForWhole: asksForWhole, into: try makeIncoming(),
             limits: limits,
             budget: transfers.last?.budget
                 ?? options.budget(options.retries.afterAnswer.forPacks),
@@ -130,13 +130,13 @@ final class FetchAttempt: PullStep {
             try wish(opening, asksForWhole: asksForWhole)
         }
         transfers.append(transfer)
-        try makeArrivals().writingBehind { () throws(StoreError) in
+        try makeIncoming().writingBehind { () throws(StoreError) in
             try access.run(transfer, at: offer.location)
         }
         report()
-        if let trouble = transfer.trouble, failure == nil {
+        if let problem = transfer.problem, failure == nil {
             log.noteFallback(
-                pack, trouble, missingCount: session?.download.missing.count ?? 0)
+                pack, problem, missingCount: session?.download.missing.count ?? 0)
         }
     }
 
@@ -147,7 +147,7 @@ final class FetchAttempt: PullStep {
         if let session {
             // A collection may have deleted the opening and left part of a frame.
             let download = session.download
-            let isPartHere = try download.arrivals.hasPart(leadingTo: download.isMissing)
+            let isPartHere = try download.incoming.hasPart(leadingTo: download.isMissing)
             let isMost = download.missing.byteCount > pack.contentByteCount / 10 * 9
             return isMost && !isPartHere
         }
@@ -171,15 +171,15 @@ final class FetchAttempt: PullStep {
             guard wish.cost <= wish.objectsCost else { return nil }
             expectedByteCount = wish.byteCount + opening.pack.openingByteCount
         }
-        return try hasRoom(wish, session) ? wish : nil
+        return try hasSpace(wish, session) ? wish : nil
     }
 
-    /// Whether there is room for a pack's frames beside all objects; otherwise these would come a second time.
-    private func hasRoom(_ wish: PackWish, _ session: FetchSession) throws(StoreError) -> Bool {
+    /// Whether there is space for a pack's frames beside all objects; otherwise these would come a second time.
+    private func hasSpace(_ wish: PackWish, _ session: FetchSession) throws(StoreError) -> Bool {
         let download = session.download
-        // What has come of a frame has its room already.
+        // What has come of a frame has its space already.
         guard wish.besideByteCount > 0,
-            try !download.arrivals.hasPart(leadingTo: download.isMissing)
+            try !download.incoming.hasPart(leadingTo: download.isMissing)
         else { return true }
         let needed = download.missing.byteCount.addingClamped(session.plan.directoryByteCount)
             .addingClamped(wish.besideByteCount)
@@ -213,7 +213,7 @@ final class FetchAttempt: PullStep {
             others.append(name)
         }
         for other in try versions.restoreTrees(of: others, except: isRebuilt ? version : "") {
-            options.notice?("version \(other) lacked objects and is complete again")
+            options.notice?("version \(other) was missing objects and is complete again")
         }
     }
 
@@ -237,13 +237,13 @@ final class FetchAttempt: PullStep {
         }
         failure = download.failure ?? failure
         do throws(StoreError) {
-            try session.settle()
+            try session.commit()
         } catch {
             failure = failure ?? error
         }
         download.report(download.progress)
         if let failure { throw failure }
-        for transfer in transfers where transfer.trouble != nil { try transfer.dropParts() }
+        for transfer in transfers where transfer.problem != nil { try transfer.dropParts() }
     }
 
     /// Gives a download the epoch of each object that no pack supplied; packs need none.

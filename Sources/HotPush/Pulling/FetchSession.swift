@@ -18,7 +18,7 @@ final class FetchSession {
     /// - Throws: `.versionExists`, what registering throws.
     init(
         _ reckoned: DownloadPlan, of offer: FoundRelease, _ basis: PullBasis,
-        _ arrivals: @autoclosure () throws(StoreError) -> Arrivals
+        _ incoming: @autoclosure () throws(StoreError) -> IncomingContents
     ) throws(StoreError) {
         var plan = reckoned
         let versions = basis.versions
@@ -30,7 +30,7 @@ final class FetchSession {
         // Content with wrong bytes counts as missing, whatever the index says.
         isComplete = try draft.register() && plan.wrong.isEmpty
         try Self.dropOtherParts(for: offer, as: version, basis)
-        let coming = try arrivals()
+        let coming = try incoming()
         if !isComplete {
             plan.leaveOut(draft.named)
             try Self.complete(&plan, draft, coming, versions)
@@ -38,13 +38,13 @@ final class FetchSession {
         let release = plan.release
         let context = try basis.releaseContext(of: offer)
         download = Download(
-            plan, from: offer.origin, format: offer.format, arrivals: coming,
+            plan, from: offer.origin, format: offer.format, incoming: coming,
             options: basis.options, isInterrupted: basis.access.isInterrupted
         ) { (file, bytes) throws(StoreError) in
             if let app = try offer.format.inspect(file, bytes, of: release, context) {
                 draft.app = app
             }
-        } settled: { (arrived) throws(StoreError) in
+        } committed: { (arrived) throws(StoreError) in
             draft.note(arrived)
             try draft.revise()
         }
@@ -62,11 +62,11 @@ final class FetchSession {
     ) throws(StoreError) {
         let (versions, options) = (basis.versions, basis.options)
         // Repairs and pulls of a certain release follow no channel.
-        if offer.sighting == nil, offer.published != nil { return }
+        if offer.observation == nil, offer.published != nil { return }
         let release = offer.release
         do throws(StoreError) {
             let isGone = try versions.dropReplacedParts(for: name) { terms in
-                offer.sighting.map { terms.isOf($0.channel) } ?? (terms.family == release.family)
+                offer.observation.map { terms.isOf($0.channel) } ?? (terms.family == release.family)
             }
             guard isGone else { return }
             if options.keptGoodCount == nil {
@@ -75,30 +75,31 @@ final class FetchSession {
                 try versions.collect()
             }
         } catch {
-            // A leftover takes room, but must not stop an update.
+            // A leftover takes space, but must not stop an update.
             if error.code == .interrupted { throw error }
-            options.journal?.record(error, during: "tidy")
+            options.eventLog?.record(error, during: "tidy")
         }
     }
 
     /// Adds content that a collection deleted between the making of the plan and the registration of the version.
     private static func complete(
-        _ plan: inout DownloadPlan, _ draft: Draft, _ arrivals: Arrivals, _ versions: VersionStore
+        _ plan: inout DownloadPlan, _ draft: Draft, _ incoming: IncomingContents,
+        _ versions: VersionStore
     ) throws(StoreError) {
         let version = plan.release.version.description
         var missing = Set(try versions.store.missingObjects(of: version)?.map(\.address) ?? [])
-        if missing.remove(draft.received.address) != nil { try draft.bring(to: arrivals) }
+        if missing.remove(draft.received.address) != nil { try draft.bring(to: incoming) }
         for content in plan.contents { missing.remove(content.name) }
         try plan.add(missing)
     }
 
     /// Makes arrived content durable, and has the version's manifest name it.
-    func settle() throws(StoreError) {
+    func commit() throws(StoreError) {
         var failure: StoreError?
         let (download, draft) = (download, draft)
         try versions.store.uninterrupted { () throws(StoreError) in
             do throws(StoreError) {
-                try download.settle()
+                try download.commit()
             } catch {
                 failure = error
             }

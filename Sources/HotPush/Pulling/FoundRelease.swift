@@ -11,8 +11,8 @@ public struct FoundRelease: Sendable {
     let content: ObjectID?
     var offeredAt = ContinuousClock.now
     /// The channel's pointer that offers it; `nil` for other formats.
-    var sighting: SeenSequences.Sighting?
-    var standing = PointerStanding.unjudged
+    var observation: SeenSequences.Observation?
+    var state = PointerState.unjudged
     /// What the channel's pointer names; `nil` for other formats.
     var published: PublishedVersion?
     /// The epochs of its objects; `nil` if not fetched, or if all objects are in the release's epoch.

@@ -10,7 +10,7 @@ final class FrameUnpacker {
     private let store: Store
     private let download: Download
     private let decoder: ZstdDecoder
-    private var room = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+    private var buffer = UnsafeMutableRawBufferPointer(start: nil, count: 0)
 
     /// Content up to this size is decoded on the heap.
     private static let heapByteCountMax = 4 << 20
@@ -26,7 +26,7 @@ final class FrameUnpacker {
         decoder = try ZstdDecoder()
     }
 
-    deinit { room.deallocate() }
+    deinit { buffer.deallocate() }
 
     func objects(of frame: Int) -> [Reference] {
         opening.table.frames[frame].objects.map { opening.objects.references[Int($0)] }
@@ -35,7 +35,7 @@ final class FrameUnpacker {
     /// The disk space that a frame takes while its objects come out of it.
     func byteCount(beside frame: Int) -> Int64 {
         let frame = opening.table.frames[frame]
-        let staged = frame.byteCount > Arrivals.memoryByteCount ? frame.byteCount : 0
+        let staged = frame.byteCount > IncomingContents.memoryByteCount ? frame.byteCount : 0
         let isMapped = frame.codec == .prefixed && frame.contentByteCount > Self.heapByteCountMax
         return isMapped ? staged.addingClamped(frame.contentByteCount) : staged
     }
@@ -52,17 +52,17 @@ final class FrameUnpacker {
             var feeding = consume outlet
             try decoder.decode(
                 bytes, byteCount: frame.contentByteCount,
-                windowByteCountMax: PackLimits.windowByteCountMax, buffer: room(for: 128 << 10)
+                windowByteCountMax: PackLimits.windowByteCountMax, buffer: buffer(for: 128 << 10)
             ) { (piece) throws(StoreError) in try feeding.take(piece) }
             outlet = feeding
         case .compressed, .prefixed:
             let prefix = try prefix(of: frame)
             if byteCount > Self.heapByteCountMax {
-                let target = try download.arrivals.makeScratch(byteCount: byteCount)
+                let target = try download.incoming.makeScratch(byteCount: byteCount)
                 try decoder.decode(bytes, prefix: prefix.bytes, into: target.writable)
                 try outlet.take(target.bytes)
             } else {
-                let target = room(for: byteCount)
+                let target = buffer(for: byteCount)
                 try decoder.decode(bytes, prefix: prefix.bytes, into: target)
                 try outlet.take(UnsafeRawBufferPointer(target))
             }
@@ -71,12 +71,12 @@ final class FrameUnpacker {
         return try outlet.finish()
     }
 
-    private func room(for byteCount: Int) -> UnsafeMutableRawBufferPointer {
-        if room.count < byteCount {
-            room.deallocate()
-            room = .allocate(byteCount: byteCount, alignment: 16)
+    private func buffer(for byteCount: Int) -> UnsafeMutableRawBufferPointer {
+        if buffer.count < byteCount {
+            buffer.deallocate()
+            buffer = .allocate(byteCount: byteCount, alignment: 16)
         }
-        return UnsafeMutableRawBufferPointer(rebasing: room[..<byteCount])
+        return UnsafeMutableRawBufferPointer(rebasing: buffer[..<byteCount])
     }
 
     // MARK: Bases
@@ -89,7 +89,7 @@ final class FrameUnpacker {
         if bases.count == 1, bases[0].byteCount > Self.readByteCountMax {
             let base = try open(bases[0])
             // A failed disk read is an error here; in mapped memory it would be a fatal SIGBUS.
-            let piece = room(for: 128 << 10)
+            let piece = buffer(for: 128 << 10)
             try read(bases[0], from: base) { _ in piece }
             return FramePrefix(
                 mapped: try store.fileSystem.map(
@@ -98,9 +98,9 @@ final class FrameUnpacker {
         let prefix = FramePrefix(byteCount: Int(bases.reduce(0) { $0 + $1.byteCount }))
         var start = 0
         for base in bases {
-            let room = prefix.room[start..<(start + Int(base.byteCount))]
+            let buffer = prefix.buffer[start..<(start + Int(base.byteCount))]
             try read(base, from: try open(base)) {
-                UnsafeMutableRawBufferPointer(rebasing: room.dropFirst($0))
+                UnsafeMutableRawBufferPointer(rebasing: buffer.dropFirst($0))
             }
             start += Int(base.byteCount)
         }
@@ -155,22 +155,22 @@ final class FrameUnpacker {
 }
 
 private final class FramePrefix {
-    let room: UnsafeMutableRawBufferPointer
+    let buffer: UnsafeMutableRawBufferPointer
     private let mapped: MappedFile?
 
     init(byteCount: Int) {
-        room = .allocate(byteCount: byteCount, alignment: 16)
+        buffer = .allocate(byteCount: byteCount, alignment: 16)
         mapped = nil
     }
 
     init(mapped: MappedFile) {
-        room = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+        buffer = UnsafeMutableRawBufferPointer(start: nil, count: 0)
         self.mapped = mapped
     }
 
-    deinit { room.deallocate() }
+    deinit { buffer.deallocate() }
 
-    var bytes: UnsafeRawBufferPointer { mapped?.bytes ?? UnsafeRawBufferPointer(room) }
+    var bytes: UnsafeRawBufferPointer { mapped?.bytes ?? UnsafeRawBufferPointer(buffer) }
 }
 
 private struct ObjectOutlet: ~Copyable {
@@ -178,7 +178,7 @@ private struct ObjectOutlet: ~Copyable {
     private let download: Download
     private var position = 0
     private var rest: Int64
-    private var arrival: Arrival?
+    private var item: IncomingContent?
     private var wrong: [Reference] = []
 
     init(_ objects: [Reference], _ download: Download) {
@@ -193,25 +193,25 @@ private struct ObjectOutlet: ~Copyable {
             let object = objects[position]
             if rest < 0 {
                 rest = object.byteCount
-                arrival = try download.begin(object)
+                item = try download.begin(object)
                 // A part from elsewhere is useless: all bytes come now.
-                if (arrival?.offset ?? 0) > 0 { try arrival?.restart() }
+                if (item?.offset ?? 0) > 0 { try item?.restart() }
             }
             let count = Int(min(rest, Int64(bytes.count)))
             if count > 0 {
                 let piece = UnsafeRawBufferPointer(rebasing: bytes[..<count])
-                try arrival?.append(piece.bytes)
+                try item?.append(piece.bytes)
                 bytes = UnsafeRawBufferPointer(rebasing: bytes[count...])
                 rest -= Int64(count)
             }
             guard rest == 0 else { return }
-            if let arrival = arrival.take(), try !download.finish(object.address, arrival) {
+            if let item = item.take(), try !download.finish(object.address, item) {
                 wrong.append(object)
             }
             position += 1
             rest = -1
         }
-        guard bytes.isEmpty else { throw .badPack("a frame goes on after its objects") }
+        guard bytes.isEmpty else { throw .badPack("a frame continues after its objects") }
     }
 
     /// Returns the objects that came out wrong; throws `.badPack` if bytes are missing.

@@ -29,7 +29,7 @@ struct KnownContent {
     ///
     /// Content that neither address nor label identifies is requested with `If-None-Match` (RFC 9110, section 13.1.2).
     /// The manifest keeps the tag as `entityTag` in the file's entry.
-    private var tagged: [TreePath: [ArrivedContent]] = [:]
+    private var tagged: [TreePath: [FetchedContent]] = [:]
     /// How many versions of a file one request asks about; an older version is as cheap to return to.
     private static let taggedMax = 4
     /// The manifest member with the origin of its files, as ``digest(of:)``.
@@ -57,8 +57,8 @@ struct KnownContent {
             // From a Meteor server, or from the shipped app. Labels of other publishers may mean anything.
             let isMeteor = manifest.received?.format.hasPrefix("meteor/") ?? true
             for entry in manifest.entries {
-                if isTagged, tagged[entry.path]?.contains(ArrivedContent(of: entry)) == false {
-                    tagged[entry.path]?.append(ArrivedContent(of: entry))
+                if isTagged, tagged[entry.path]?.contains(FetchedContent(of: entry)) == false {
+                    tagged[entry.path]?.append(FetchedContent(of: entry))
                 }
                 let candidate = Candidate(address: entry.address, byteCount: entry.byteCount)
                 for label in entry.labels { Self.note(candidate, &labelled[label, default: []]) }
@@ -88,17 +88,17 @@ struct KnownContent {
     /// the only knowledge is a name that nobody else can compute.
     mutating func address(of file: ReleaseFile) throws(StoreError) -> ObjectID? {
         for label in file.labels {
-            if let address = try present(labelled[label], file, isVouched: false) { return address }
+            if let address = try present(labelled[label], file, isTrusted: false) { return address }
             guard label.algorithm == .sha256, let address = ObjectID(bytes: label.bytes),
                 try store.contains(address)
             else { continue }
-            if try isContent(address, of: file, isVouched: false) { return address }
+            if try isContent(address, of: file, isTrusted: false) { return address }
         }
         for case .meteorLabel(let name) in file.checks {
-            if let address = try present(named[name], file, isVouched: true) { return address }
+            if let address = try present(named[name], file, isTrusted: true) { return address }
         }
         if file.hasImmutableSource,
-            let address = try present(placed[Place(of: file)], file, isVouched: true)
+            let address = try present(placed[Place(of: file)], file, isTrusted: true)
         {
             return address
         }
@@ -106,14 +106,14 @@ struct KnownContent {
             candidates.count <= Self.candidatesMax
         else { return nil }
         for candidate in candidates
-        where try isContent(candidate, of: file, isVouched: false) { return candidate }
+        where try isContent(candidate, of: file, isTrusted: false) { return candidate }
         return nil
     }
 
     /// Stored contents that the server may confirm, each with a tag of its own.
-    func tagged(_ file: ReleaseFile) throws(StoreError) -> [ArrivedContent] {
+    func tagged(_ file: ReleaseFile) throws(StoreError) -> [FetchedContent] {
         guard file.isKnownByTag, let found = tagged[file.path] else { return [] }
-        var result: [ArrivedContent] = []
+        var result: [FetchedContent] = []
         for one in found where one.entityTag != nil {
             // A server that gave two contents one tag cannot tell them apart.
             guard result.count < Self.taggedMax,
@@ -131,23 +131,23 @@ struct KnownContent {
     }
 
     private mutating func present(
-        _ candidates: [Candidate]?, _ file: ReleaseFile, isVouched: Bool
+        _ candidates: [Candidate]?, _ file: ReleaseFile, isTrusted: Bool
     ) throws(StoreError) -> ObjectID? {
         for candidate in candidates ?? [] {
             if let byteCount = file.byteCount, byteCount != candidate.byteCount { continue }
             guard try store.contains(candidate.address) else { continue }
-            if try isContent(candidate.address, of: file, isVouched: isVouched) {
+            if try isContent(candidate.address, of: file, isTrusted: isTrusted) {
                 return candidate.address
             }
         }
         return nil
     }
 
-    /// - Parameter isVouched: whether the name suffices unless the digests contradict it.
+    /// - Parameter isTrusted: whether the name suffices unless the digests contradict it.
     private mutating func isContent(
-        _ candidate: ObjectID, of file: ReleaseFile, isVouched: Bool
+        _ candidate: ObjectID, of file: ReleaseFile, isTrusted: Bool
     ) throws(StoreError) -> Bool {
-        let isEnough = isVouched && !file.needsProof
+        let isEnough = isTrusted && !file.needsProof
         if isEnough, file.labels.isEmpty { return true }
         // Nothing to read: its address proves it, or nothing would.
         if !file.checks.isEmpty, file.checks.allSatisfy({ $0.isAddress(candidate) }) { return true }
@@ -261,7 +261,7 @@ extension ObjectID {
     ///
     /// The same label and size always give the same name, so that a later pull of any version finds the partial file
     /// again.
-    static func provisional(_ parts: [String]) throws(StoreError) -> ObjectID {
+    static func placeholder(_ parts: [String]) throws(StoreError) -> ObjectID {
         var hasher = try ObjectHasher()
         var text = Array("castree-provisional 1\n".utf8)
         for part in parts {
@@ -275,10 +275,10 @@ extension ObjectID {
 
 extension ReleaseFile {
     /// Uses origin and version only for content that has no label.
-    func provisionalAddress(
+    func placeholderAddress(
         origin: String, version: String
     ) throws(StoreError) -> ObjectID {
-        if let address { return try .provisional(["address", address.description]) }
+        if let address { return try .placeholder(["address", address.description]) }
         var names: [String] = []
         for check in checks {
             switch check {
@@ -292,7 +292,7 @@ extension ReleaseFile {
         }
         names.sort()
         if names.isEmpty { names = ["source", origin, version] + place }
-        return try .provisional(names + [byteCount.map(String.init) ?? "?"])
+        return try .placeholder(names + [byteCount.map(String.init) ?? "?"])
     }
 
     /// What distinguishes its content from that of the release's other files.

@@ -147,7 +147,7 @@ extension DocumentFetch.Answer {
     }
 
     /// Whether the origin does not have the document; some servers answer 403 for that.
-    var isAbsence: Bool { !isDocument && [200, 403, 404, 410].contains(head.status) }
+    var isMissing: Bool { !isDocument && [200, 403, 404, 410].contains(head.status) }
 }
 
 // What the channels of an origin offer; fetches only their pointers.
@@ -235,7 +235,7 @@ extension OriginAccess {
         of answer: DocumentFetch.Answer, from place: String
     ) throws(StoreError) -> [UInt8]? {
         if answer.isDocument { return answer.bytes }
-        guard answer.isAbsence else {
+        guard answer.isMissing else {
             throw ReleaseProblem.noAnswer(
                 "\(place) answered \(answer.head.status)", answer.head.status)
         }
@@ -266,7 +266,7 @@ extension OriginAccess {
         of pointers: [ChannelPointer], at text: String
     ) throws(StoreError) -> [ObjectID: Delivery] {
         let location = try OriginReference(parsing: text).location
-        let end = ContinuousClock.now + DocumentFetch.patience
+        let end = ContinuousClock.now + DocumentFetch.timeout
         var deliveries: [ObjectID: Delivery] = [:]
         for release in pointers.flatMap(\.releases) {
             guard let published = release.delivery, deliveries[published.address] == nil,

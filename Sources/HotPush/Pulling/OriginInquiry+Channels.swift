@@ -55,7 +55,7 @@ extension OriginInquiry {
             answer.bytes = kept.bytes
         }
         guard answer.isDocument else {
-            guard answer.isAbsence else {
+            guard answer.isMissing else {
                 if let type = answer.pageType { throw page(type, insteadOf: origin) }
                 throw ReleaseProblem.noAnswer(
                     "\(origin.description) answered \(answer.head.status) when asked for its channel "
@@ -68,7 +68,7 @@ extension OriginInquiry {
         var judged = try judge.judged(answer.bytes, of: channel, at: origin)
         judged.cameAt = cameAt
         let isCurrent =
-            judged.standing.newer == nil && judge.expired(judged.standing) == nil
+            judged.existing.newer == nil && judge.expired(judged.existing) == nil
         // An unchanged pointer keeps its age, whether the server answers 304 or sends it again.
         if !isKept, isCurrent, let tag = answer.head.tag,
             tag != kept?.tag || answer.bytes != kept?.bytes
@@ -81,13 +81,13 @@ extension OriginInquiry {
     private func reply(
         to judged: JudgedPointer, at origin: OriginLocation
     ) throws(StoreError) -> OriginReply {
-        let (pointer, standing) = (judged.pointer, judged.standing)
-        var sighting = SeenSequences.Sighting(pointer, at: origin)
-        if standing.isTrusted {
+        let (pointer, existing) = (judged.pointer, judged.existing)
+        var observation = SeenSequences.Observation(pointer, at: origin)
+        if existing.isTrusted {
             // `--force` must not accept an old copy that somebody else may have put there.
-            if let newer = standing.newer { return .olderCopy(pointer, than: newer) }
+            if let newer = existing.newer { return .olderCopy(pointer, than: newer) }
             // Whatever it offers: after its expiry, nobody guarantees that there is nothing newer.
-            if let time = judge.expired(standing) {
+            if let time = judge.expired(existing) {
                 throw judge.expired(pointer.channel, at: origin, time)
             }
             if !options.isDryRun,
@@ -96,18 +96,18 @@ extension OriginInquiry {
                 return .olderCopy(pointer, than: newer)
             }
         } else {
-            let memory = try seenSequences.memory(of: sighting)
+            let memory = try seenSequences.memory(of: observation)
             if let newer = memory.newer {
                 guard options.isForced else { return .olderCopy(pointer, than: newer) }
-                sighting.isInsistedOn = true
+                observation.isInsistedOn = true
             }
             if !memory.isKnown { noticeUnsigned(pointer, at: origin) }
         }
         // Taking a certain release does not obey the channel's pointer.
-        let obeyed = options.release == nil ? sighting : nil
+        let obeyed = options.release == nil ? observation : nil
         if let obeyed { try obeyWithdrawal(by: obeyed) }
         var reply = try choose(from: judged, obeyed, at: origin)
-        reply.signers = standing.signers
+        reply.signers = existing.signers
         return reply
     }
 
@@ -126,12 +126,13 @@ extension OriginInquiry {
     }
 
     private func choose(
-        from judged: JudgedPointer, _ sighting: SeenSequences.Sighting?, at origin: OriginLocation
+        from judged: JudgedPointer, _ observation: SeenSequences.Observation?,
+        at origin: OriginLocation
     ) throws(StoreError) -> OriginReply {
         let pointer = judged.pointer
         let releases = try candidates(of: pointer)
         var reply = OriginReply(.nothing([]))
-        reply.sighting = sighting
+        reply.observation = observation
         reply.offered = releases.first
         var reasons: [String] = []
         var passedOver: [PassedOverRelease] = []
@@ -162,8 +163,8 @@ extension OriginInquiry {
             options.offered(name.description, offered.isMandatory)
             var found = try documents.release(published, offered, of: pointer, at: origin)
             found.release.version = name
-            found.sighting = sighting
-            found.standing = judged.standing
+            found.observation = observation
+            found.existing = judged.existing
             found.offeredAt = judged.cameAt
             reply.answer = .release(found)
             return reply
@@ -291,8 +292,8 @@ extension OriginInquiry {
     }
 
     /// Unsets a withdrawn pending version at once: its replacement may never come.
-    func obeyWithdrawal(by sighting: SeenSequences.Sighting) throws(StoreError) {
-        guard let withdrawal = try versions.withdrawal(by: sighting) else { return }
+    func obeyWithdrawal(by observation: SeenSequences.Observation) throws(StoreError) {
+        guard let withdrawal = try versions.withdrawal(by: observation) else { return }
         guard !options.isDryRun, options.destination != .kept else {
             return options.withdrawn(withdrawal)
         }

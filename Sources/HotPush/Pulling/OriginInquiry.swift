@@ -15,7 +15,7 @@ struct OriginInquiry: PullStep {
             try note(reply, of: text)
             return reply
         } catch {
-            options.journal?.record(
+            options.eventLog?.record(
                 error, asking: text, channel: options.unusualChannel, release: options.release)
             throw error
         }
@@ -223,11 +223,11 @@ struct OriginInquiry: PullStep {
     // MARK: What the event log says of the answer
 
     private func note(_ reply: OriginReply, of origin: String) throws(StoreError) {
-        guard let journal = options.journal else { return }
+        guard let eventLog = options.eventLog else { return }
         var outcome = CheckOutcome.nothingNew
         var version: String?
         var reason: String?
-        let failure = reply.isOlderCopy ? JournalFailure(code: JournalFailure.olderCopy) : nil
+        let failure = reply.isOlderCopy ? EventLogFailure(code: EventLogFailure.olderCopy) : nil
         switch reply.answer {
         case .release(let found):
             version = found.release.version.description
@@ -242,7 +242,7 @@ struct OriginInquiry: PullStep {
         if !options.isForced, let ban = try ban(of: reply.answer) {
             (outcome, reason) = (.refused, "it is banned on this device: \(ban.reason)")
         }
-        journal.record(
+        eventLog.record(
             .checked(
                 origin: origin, channel: options.unusualChannel, release: options.release,
                 outcome: outcome, version: version, reason: reason, failure: failure))

@@ -8,7 +8,7 @@ extension OriginRepair {
     ///
     /// Needs neither pointer nor manifest: an object's address gives its path, unless `places` does.
     /// - Returns: the addresses of the fetched objects; omits what the origin does not have, or has with other bytes.
-    /// - Throws: `.noOrigin` if there is no such directory; `.outOfSpace`, `.network`, `.interrupted`. Arrived content
+    /// - Throws: `.noOrigin` if there is no such directory; `.outOfSpace`, `.network`, `.interrupted`. IncomingObject content
     ///   is kept.
     package func restore(
         _ lost: [Reference], from location: OriginLocation, at places: [ObjectID: String] = [:]
@@ -31,7 +31,7 @@ extension OriginRepair {
             failure = error
         }
         failure = download.failure ?? failure
-        try versions.store.uninterrupted { () throws(StoreError) in try download.settle() }
+        try versions.store.uninterrupted { () throws(StoreError) in try download.commit() }
         download.report(download.progress)
         if let failure { throw failure }
         return arrived
@@ -96,11 +96,11 @@ extension OriginRepair {
             release, origin: location.description, addresses: release.files.map(\.address)
         ) { _ in false }
         if isMending { try versions.store.checkSpace(for: plan.byteCount) }
-        let arrivals = try Arrivals(versions.store)
-        arrivals.isMending = isMending
+        let incoming = try IncomingContents(versions.store)
+        incoming.isMending = isMending
         let download = Download(
             plan, from: try OriginURL(of: location), format: CastreeFormat(),
-            arrivals: arrivals, options: options,
+            incoming: incoming, options: options,
             isInterrupted: access.isInterrupted, inspect: { (_, _) throws(StoreError) in }
         ) { (files) throws(StoreError) in
             for file in files { arrived(file.content.name) }
@@ -234,7 +234,7 @@ extension OriginRepair {
             let place = OriginLayout.path(.pack, pack.address, in: offered.delivery?.epoch ?? 0)
             let transfer = PackTransfer(
                 pack, at: try OriginURL(of: location).url(of: place), to: published, from: nil,
-                asksForWhole: false, into: download.arrivals, limits: limits,
+                asksForWhole: false, into: download.incoming, limits: limits,
                 budget: options.budget(options.retries.afterAnswer.forPacks),
                 isInterrupted: access.isInterrupted
             ) { [versions] (opening) throws(StoreError) in
@@ -243,11 +243,11 @@ extension OriginRepair {
             }
             try access.run(transfer, at: location)
             if let failure = transfer.failure { throw failure }
-            guard let trouble = transfer.trouble else { continue }
-            log.noteFallback(pack, trouble, missingCount: 0)
+            guard let problem = transfer.problem else { continue }
+            log.noteFallback(pack, problem, missingCount: 0)
             try transfer.dropParts()
         }
-        try versions.store.uninterrupted { () throws(StoreError) in try download.settle() }
+        try versions.store.uninterrupted { () throws(StoreError) in try download.commit() }
         return arrived
     }
 

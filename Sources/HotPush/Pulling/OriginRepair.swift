@@ -102,7 +102,7 @@ package struct OriginRepair: PullStep {
     ///
     /// Notes no sequence.
     /// - Returns: the names of the restored versions; omits what no channel offers with the same content.
-    /// - Throws: `.badOrigin`, `.noOrigin`, `.badPointer`, `.outOfSpace`, `.network`, `.interrupted`. Arrived content
+    /// - Throws: `.badOrigin`, `.noOrigin`, `.badPointer`, `.outOfSpace`, `.network`, `.interrupted`. IncomingObject content
     ///   is kept.
     package func restore(
         _ lost: [LostManifest], from origin: String
@@ -112,9 +112,9 @@ package struct OriginRepair: PullStep {
         // An origin without channels may still have objects.
         let pointers = try allowing([.notFound], try access.pointers(of: origin))
         var found: Set<String> = []
-        let vouched = try vouched(pointers ?? [], at: location)
+        let trusted = try trusted(pointers ?? [], at: location)
         for one in lost {
-            for (pointer, offered) in vouched.flatMap({ p in p.releases.map { (p, $0) } })
+            for (pointer, offered) in trusted.flatMap({ p in p.releases.map { (p, $0) } })
             where one.isOffered(by: offered) {
                 // Another origin, or the tree, may have it.
                 let isRestored = try allowing(
@@ -131,21 +131,21 @@ package struct OriginRepair: PullStep {
     }
 
     /// The pointers that the store's trust allows, whatever their age, because the versions were here before.
-    private func vouched(
+    private func trusted(
         _ pointers: [ChannelPointer], at location: OriginLocation
     ) throws(StoreError) -> [ChannelPointer] {
-        var vouched: [ChannelPointer] = []
+        var trusted: [ChannelPointer] = []
         for pointer in pointers {
             do throws(StoreError) {
-                try judge.checkStanding(of: pointer, at: location)
-                vouched.append(pointer)
+                try judge.checkState(of: pointer, at: location)
+                trusted.append(pointer)
             } catch {
                 guard error.code == .untrusted else { throw error }
                 // Another channel, or the tree, may have what is lost.
-                Journal(versions).record(error, during: "repair")
+                EventLog(versions).record(error, during: "repair")
             }
         }
-        return vouched
+        return trusted
     }
 
     /// Returns whether the version is complete.

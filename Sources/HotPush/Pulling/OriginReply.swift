@@ -29,7 +29,7 @@ package struct OriginReply: Sendable {
     /// The release behind ``OriginAnswer/known(version:)``, if its document was read.
     var known: Release?
     /// The channel's pointer; nil for other formats and for an older copy.
-    var sighting: SeenSequences.Sighting?
+    var observation: SeenSequences.Observation?
     /// The ids of the trusted keys that signed the channel's pointer; empty if the store accepts unsigned releases.
     package var signers: [String] = []
     /// Partial rollouts that do not include this device.
@@ -43,7 +43,7 @@ package struct OriginReply: Sendable {
             .nothing([
                 "the channel's pointer is an older copy: its sequence is \(pointer.sequence), "
                     + "and \(newer) was seen before; a cache or mirror may be behind, or a backup was "
-                    + "put back: then castree publish --adopt of what is offered goes on above it"
+                    + "put back: then castree publish --adopt of what is offered continues above it"
             ]))
         reply.isOlderCopy = true
         return reply

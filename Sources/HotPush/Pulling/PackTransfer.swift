@@ -6,7 +6,7 @@ import Zstandard
 ///
 /// The first bytes are the opening (table and manifest), after which the caller says what it wants of the rest. Parts
 /// are kept in `staging/`: the opening under the pack's address, a cut-off frame as ``PackOpening/part(ofFrame:)``. A
-/// useless pack loses nothing: ``trouble`` says why, and the rest comes another way.
+/// useless pack loses nothing: ``problem`` says why, and the rest comes another way.
 final class PackTransfer: TransferRun<PackTransfer.Span, PackTransfer.Attempt> {
     /// Frames that one request asks for; empty for the opening alone.
     struct Span: TransferJob {
@@ -21,14 +21,14 @@ final class PackTransfer: TransferRun<PackTransfer.Span, PackTransfer.Attempt> {
         var position: Int64
         /// How many bytes to skip because the server sends the whole pack.
         var skipped: Int64 = 0
-        var arrival: Arrival?
+        var item: IncomingContent?
         var isDone = false
 
-        init(_ span: Span, from start: Int64, to end: Int64, _ arrival: consuming Arrival?) {
+        init(_ span: Span, from start: Int64, to end: Int64, _ item: consuming IncomingContent?) {
             self.start = start
             self.end = end
             position = start
-            self.arrival = arrival
+            self.item = item
             super.init(span)
         }
 
@@ -43,18 +43,18 @@ final class PackTransfer: TransferRun<PackTransfer.Span, PackTransfer.Attempt> {
     private let base: Manifest?
     /// Whether the first request asks for the whole pack, before its table is known; else only for the opening.
     private let asksForWhole: Bool
-    private let arrivals: Arrivals
+    private let incoming: IncomingContents
     private let url: String
     private let limits: Manifest.Limits
     private let ticked: () -> Void
     private let opened: (PackOpening) throws(StoreError) -> PackWish?
 
     private var opening: PackOpening?
-    private var openingPart: Arrival?
+    private var openingPart: IncomingContent?
     private var wish: PackWish?
     private var lastBudgetID = 0
 
-    private(set) var trouble: StoreError?
+    private(set) var problem: StoreError?
     private(set) var isUseless = false { didSet { waiting = [] } }
     /// Whether its parts are useless to a later pull too.
     private var isDropped = false
@@ -72,7 +72,7 @@ final class PackTransfer: TransferRun<PackTransfer.Span, PackTransfer.Attempt> {
     ///   - opened: called once with the opening; returns `nil` if nothing more is wanted. An error ends the pull.
     init(
         _ pack: Delivery.Pack, at url: String, to version: PublishedVersion, from base: Manifest?,
-        asksForWhole: Bool, into arrivals: Arrivals, limits: Manifest.Limits,
+        asksForWhole: Bool, into incoming: IncomingContents, limits: Manifest.Limits,
         budget: RetryBudget, isInterrupted: @escaping () -> Bool,
         ticked: @escaping () -> Void = {},
         opened: @escaping (PackOpening) throws(StoreError) -> PackWish?
@@ -82,14 +82,14 @@ final class PackTransfer: TransferRun<PackTransfer.Span, PackTransfer.Attempt> {
         self.version = version
         self.base = base
         self.asksForWhole = asksForWhole
-        self.arrivals = arrivals
+        self.incoming = incoming
         self.limits = limits
         self.ticked = ticked
         self.opened = opened
         super.init(budget, isInterrupted: isInterrupted)
     }
 
-    /// ``trouble`` or ``failure`` tell what could not be fetched.
+    /// ``problem`` or ``failure`` tell what could not be fetched.
     override func run(over transport: any Transport) throws(StoreError) {
         do throws(StoreError) {
             try beginOpening()
@@ -102,7 +102,7 @@ final class PackTransfer: TransferRun<PackTransfer.Span, PackTransfer.Attempt> {
     }
 
     private func beginOpening() throws(StoreError) {
-        let part = try arrivals.begin(pack.address, byteCount: pack.openingByteCount)
+        let part = try incoming.begin(pack.address, byteCount: pack.openingByteCount)
         let isWhole = part.offset == pack.openingByteCount
         figures.resumedBytes += part.offset
         openingPart = consume part
@@ -121,14 +121,14 @@ final class PackTransfer: TransferRun<PackTransfer.Span, PackTransfer.Attempt> {
     }
 
     func dropParts() throws(StoreError) {
-        try arrivals.discard(PartName(pack.address))
+        try incoming.discard(PartName(pack.address))
         guard let opening = opening ?? lastOpening else { return }
         for frame in opening.table.frames.indices.dropFirst() {
-            try arrivals.discard(opening.part(ofFrame: frame))
+            try incoming.discard(opening.part(ofFrame: frame))
         }
     }
 
-    /// Abandons the pack if there is no room for it beside its objects.
+    /// Abandons the pack if there is no space for it beside its objects.
     override func fail(_ error: StoreError) {
         guard error.code == .outOfSpace else { return super.fail(error) }
         isDropped = true
@@ -136,7 +136,7 @@ final class PackTransfer: TransferRun<PackTransfer.Span, PackTransfer.Attempt> {
     }
 
     private func giveUp(_ why: StoreError) {
-        trouble = why
+        problem = why
         isUseless = true
     }
 
@@ -168,11 +168,11 @@ final class PackTransfer: TransferRun<PackTransfer.Span, PackTransfer.Attempt> {
     }
 
     private func forget(_ error: StoreError) throws(StoreError) -> Bool {
-        trouble = error
+        problem = error
         lastOpening = opening
         opening = nil
         if let part = openingPart.take() { try part.discard() }
-        openingPart = try arrivals.begin(pack.address, byteCount: pack.openingByteCount)
+        openingPart = try incoming.begin(pack.address, byteCount: pack.openingByteCount)
         return false
     }
 
@@ -203,18 +203,17 @@ final class PackTransfer: TransferRun<PackTransfer.Span, PackTransfer.Attempt> {
                 span.frames = index + 1..<span.frames.upperBound
                 continue
             }
-            let arrival = try arrivals.begin(
+            let item = try incoming.begin(
                 opening.part(ofFrame: index), byteCount: frame.byteCount)
-            if arrival.offset > 0, resumedFrames.insert(index).inserted, !ownFrames.contains(index)
-            {
-                figures.resumedBytes += arrival.offset
+            if item.offset > 0, resumedFrames.insert(index).inserted, !ownFrames.contains(index) {
+                figures.resumedBytes += item.offset
             }
-            guard arrival.offset == frame.byteCount else {
+            guard item.offset == frame.byteCount else {
                 let end = opening.table.frames[span.frames.upperBound - 1].end
-                return request(Attempt(span, from: frame.offset + arrival.offset, to: end, arrival))
+                return request(Attempt(span, from: frame.offset + item.offset, to: end, item))
             }
             span.frames = index + 1..<span.frames.upperBound
-            try finish(index, arrival)
+            try finish(index, item)
         }
         return nil
     }
@@ -305,20 +304,20 @@ final class PackTransfer: TransferRun<PackTransfer.Span, PackTransfer.Attempt> {
             guard attempt.job.frames.contains(where: { wish.frames[$0] }) else { break }
             let frame = opening.table.frames[index]
             let isWanted = wish.frames[index]
-            if isWanted, attempt.arrival == nil {
-                var arrival = try arrivals.begin(
+            if isWanted, attempt.item == nil {
+                var item = try incoming.begin(
                     opening.part(ofFrame: index), byteCount: frame.byteCount)
-                if arrival.offset > 0 { try arrival.restart() }
-                attempt.arrival = consume arrival
+                if item.offset > 0 { try item.restart() }
+                attempt.item = consume item
             }
             let count = Int(min(frame.end - attempt.position, Int64(bytes.count)))
             let piece = UnsafeRawBufferPointer(rebasing: bytes[..<count])
-            if isWanted, count > 0 { try attempt.arrival?.append(piece.bytes) }
+            if isWanted, count > 0 { try attempt.item?.append(piece.bytes) }
             attempt.advance(by: count)
             bytes = UnsafeRawBufferPointer(rebasing: bytes[count...])
             guard attempt.position == frame.end else { return true }
             attempt.job.frames = index + 1..<attempt.job.frames.upperBound
-            if let arrival = attempt.arrival.take() { try finish(index, arrival) }
+            if let item = attempt.item.take() { try finish(index, item) }
         }
         attempt.isDone = true
         // A server that sends the whole pack continues beyond the range; end the transfer.
@@ -326,12 +325,12 @@ final class PackTransfer: TransferRun<PackTransfer.Span, PackTransfer.Attempt> {
     }
 
     /// Throws only what ends the whole transfer; a wrong frame is noted.
-    private func finish(_ index: Int, _ arrival: consuming Arrival) throws(StoreError) {
-        guard let unpacker = wish?.unpacker else { return try arrival.discard() }
+    private func finish(_ index: Int, _ item: consuming IncomingContent) throws(StoreError) {
+        guard let unpacker = wish?.unpacker else { return try item.discard() }
         var wrong: [Reference] = []
         var problem: StoreError?
         do throws(StoreError) {
-            wrong = try arrival.withBytes { (bytes) throws(StoreError) in
+            wrong = try item.withBytes { (bytes) throws(StoreError) in
                 try unpacker.unpack(bytes, frame: index)
             }
         } catch {
@@ -339,7 +338,7 @@ final class PackTransfer: TransferRun<PackTransfer.Span, PackTransfer.Attempt> {
             problem = error
             wrong = unpacker.objects(of: index)
         }
-        try arrival.discard()
+        try item.discard()
         guard problem != nil || !wrong.isEmpty else { return }
         if resumedFrames.remove(index) != nil {
             // A power cut may have torn the part that an earlier pull left.
@@ -351,18 +350,18 @@ final class PackTransfer: TransferRun<PackTransfer.Span, PackTransfer.Attempt> {
             damagedBases.append(base)
         }
         if !damagedBases.isEmpty {
-            trouble = .damagedBases(damagedBases)
+            problem = .damagedBases(damagedBases)
         } else {
-            trouble =
+            problem =
                 problem
                 ?? .badPack("\(counted(wrong.count, "object")) came out of it with other bytes")
         }
     }
 
     override func end(_ attempt: Attempt, _ ended: TransferOutcome) throws(StoreError) {
-        if let arrival = attempt.arrival.take() {
+        if let item = attempt.item.take() {
             if let frame = attempt.job.frames.first { ownFrames.insert(frame) }
-            if isDropped { try arrival.discard() } else { try arrival.suspend() }
+            if isDropped { try item.discard() } else { try item.suspend() }
         }
         if attempt.isDone || isUseless { return }
         var span = attempt.job
@@ -373,8 +372,8 @@ final class PackTransfer: TransferRun<PackTransfer.Span, PackTransfer.Attempt> {
         }
         guard case .again(let delay) = decide(attempt, outcome), !isTrickling else {
             isUseless = true
-            if case .failed(let why) = outcome { trouble = .badPack(why.message, .network) }
-            trouble = trouble ?? .badPack("the server does not send it", .network)
+            if case .failed(let why) = outcome { problem = .badPack(why.message, .network) }
+            problem = problem ?? .badPack("the server does not send it", .network)
             return
         }
         span.due = .now + delay

@@ -4,7 +4,7 @@ import VersionTree
 /// A channel's pointer, and this store's verdict on it.
 struct JudgedPointer: Sendable, Hashable {
     var pointer: ChannelPointer
-    var standing: PointerStanding
+    var existing: PointerState
     /// The versions of the origin's trust file that were read to judge it.
     var trustFiles: [Int64: TrustFile] = [:]
     var cameAt = ContinuousClock.now
@@ -39,7 +39,7 @@ struct PointerJudge: PullStep {
             return file
         }
         return JudgedPointer(
-            pointer: pointer, standing: ruling?.standing ?? .unjudged, trustFiles: files)
+            pointer: pointer, existing: ruling?.existing ?? .unjudged, trustFiles: files)
     }
 
     private func storeTrust() throws(StoreError) -> StoreTrust {
@@ -65,7 +65,7 @@ struct PointerJudge: PullStep {
         /// Entries to merge into one origin: the one whose keys count, and another that turned out to be the same.
         let known: TrustedOrigin?, merged: TrustedOrigin?
         let verdict: PointerVerdict
-        let standing: PointerStanding
+        let existing: PointerState
         /// Whether the pointer is the first to name its origin.
         let isFirst: Bool
 
@@ -120,9 +120,9 @@ struct PointerJudge: PullStep {
         let seen = try verdict.origin.bounded(pointer.channel) { (number) throws(StoreError) in
             try bound.allowsSigned(number)
         }
-        let standing = PointerStanding(of: pointer, seen, signers: verdict.signers)
+        let existing = PointerState(of: pointer, seen, signers: verdict.signers)
         return Ruling(
-            known: known, merged: merged, verdict: verdict, standing: standing,
+            known: known, merged: merged, verdict: verdict, existing: existing,
             isFirst: origin.id == nil)
     }
 
@@ -140,12 +140,12 @@ struct PointerJudge: PullStep {
     }
 
     /// When a pointer's validity ended; nil if it is still valid.
-    func expired(_ standing: PointerStanding) -> Int64? {
-        standing.expired(options.now(), grace: options.expiryGrace)
+    func expired(_ existing: PointerState) -> Int64? {
+        existing.expired(options.now(), grace: options.expiryGrace)
     }
 
     /// Checks a pointer against the store's trust without obeying it.
-    func checkStanding(
+    func checkState(
         of pointer: ChannelPointer, at location: OriginLocation
     ) throws(StoreError) {
         _ = try ruling(on: pointer, in: storeTrust(), at: location) {
@@ -168,12 +168,12 @@ struct PointerJudge: PullStep {
     ) -> StoreError {
         untrusted(
             channel, at: location,
-            "it expired on \(HTTPDate(seconds: time).text), so nobody vouches that it is the newest; its publisher renews it "
+            "it expired on \(HTTPDate(seconds: time).text), so nothing proves that it is the newest; its publisher renews it "
                 + "(castree resign)")
     }
 
     func refuseExpired(_ offer: FoundRelease) throws(StoreError) {
-        guard let time = expired(offer.standing), let scope = offer.release.scope
+        guard let time = expired(offer.existing), let scope = offer.release.scope
         else { return }
         throw expired(try ChannelName(scope), at: offer.location, time)
     }
@@ -220,22 +220,22 @@ struct PointerJudge: PullStep {
             (trust) throws(StoreError) -> Int64? in
             guard let ruling = try ruling(on: pointer, in: trust, at: location, reading: read)
             else { return nil }
-            if let newer = ruling.standing.newer { return newer }
+            if let newer = ruling.existing.newer { return newer }
             (isFirst, steps) = (ruling.isFirst, ruling.verdict.steps)
             try ruling.note(pointer, grace: options.expiryGrace, bound, in: &trust)
             return nil
         }
         guard newer == nil else { return newer }
         for file in steps {
-            Journal(versions).record(
+            EventLog(versions).record(
                 .rotated(
                     origin: location.description, version: file.version,
                     keys: file.trusted.keys.map(\.id)))
         }
-        Journal(versions).record(
+        EventLog(versions).record(
             .verified(
                 origin: location.description, channel: pointer.channel.description,
-                sequence: pointer.sequence, keys: judged.standing.signers))
+                sequence: pointer.sequence, keys: judged.existing.signers))
         if isFirst, let id = pointer.origin {
             options.notice?(
                 "from now on \(location.description) is the origin \(id), which the first verified pointer said; "
@@ -254,7 +254,7 @@ struct PointerJudge: PullStep {
             path, at: location, byteCountMax: Int64(TrustFile.byteCountMax))
         guard answer.head.status == 200 else {
             let status = answer.head.status
-            if ReleaseProblem.isTrouble(status) || ReleaseProblem.question(status) != nil {
+            if ReleaseProblem.isServerFailure(status) || ReleaseProblem.question(status) != nil {
                 throw ReleaseProblem.noAnswer(
                     "\(location.appending(path)) answered \(status)", status)
             }

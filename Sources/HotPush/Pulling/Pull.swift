@@ -120,7 +120,7 @@ public final class Pull: PullStep {
         switch reply.answer {
         case .known(let version):
             let report = try showKnown(version)
-            noteObeyed(reply.sighting)
+            noteObeyed(reply.observation)
             return report
         case .release(let offer):
             let report = try fetch(offer)
@@ -131,10 +131,10 @@ public final class Pull: PullStep {
             guard let embedded = try versions.lifecycle().embedded else { return nil }
             var report = try showKnown(embedded)
             report.isEmbedded = true
-            noteObeyed(reply.sighting)
+            noteObeyed(reply.observation)
             return report
         case .nothing:
-            obeyNothing(reply.sighting)
+            obeyNothing(reply.observation)
             return nil
         }
     }
@@ -191,16 +191,16 @@ public final class Pull: PullStep {
         }
     }
 
-    private func forgive(_ version: String) throws(StoreError) {
+    private func unban(_ version: String) throws(StoreError) {
         guard let row = try versions.store.versionRow(version),
             try versions.lifecycle().ban(of: row.content) != nil
         else { return }
-        try versions.forgive(version)
+        try versions.unban(version)
     }
 
     /// Puts a complete version where ``PullOptions/destination`` says; throws `.bannedVersion`, `.incompleteVersion`.
     package func show(_ version: String) throws(StoreError) {
-        if options.isForced { try forgive(version) }
+        if options.isForced { try unban(version) }
         let lifecycle = try versions.lifecycle()
         switch options.destination {
         // Even if it is current by name: an interrupted switch may not have updated the link.

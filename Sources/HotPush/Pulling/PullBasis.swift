@@ -12,7 +12,7 @@ package struct PullBasis: PullStep {
     init(_ versions: VersionStore, over transport: any Transport, _ options: PullOptions) {
         self.versions = versions
         self.options = options
-        log = PullLog(options.journal)
+        log = PullLog(options.eventLog)
         access = OriginAccess(
             over: transport, retries: options.retries, tell: options.tell,
             isInterrupted: { versions.store.options.isInterrupted() || options.isInterrupted() })
@@ -50,35 +50,35 @@ extension PullStep {
 
 /// What a pull writes to the event log; remembers the last failure, which is written once.
 final class PullLog {
-    private let journal: Journal?
+    private let eventLog: EventLog?
     private(set) var failure: StoreError?
 
-    init(_ journal: Journal?) { self.journal = journal }
+    init(_ eventLog: EventLog?) { self.eventLog = eventLog }
 
-    func note(_ error: StoreError, during deed: String) {
+    func note(_ error: StoreError, during operation: String) {
         failure = error
-        journal?.record(error, during: deed)
+        eventLog?.record(error, during: operation)
     }
 
     func noteBeginning(of plan: DownloadPlan) {
-        guard let journal, !plan.contents.isEmpty else { return }
+        guard let eventLog, !plan.contents.isEmpty else { return }
         let version = plan.release.version.description
-        journal.record(.planned(version: version, cost: UpdateCost(plan)))
-        journal.record(.downloadBegan(version: version))
+        eventLog.record(.planned(version: version, cost: UpdateCost(plan)))
+        eventLog.record(.downloadBegan(version: version))
     }
 
     func noteEnd(of plan: DownloadPlan, _ figures: DownloadFigures, _ error: StoreError?) {
-        guard let journal else { return }
+        guard let eventLog else { return }
         guard !plan.contents.isEmpty else {
             if let error { note(error, during: "download") }
             return
         }
         failure = error
-        journal.record(.ended(plan.release.version, figures, error))
+        eventLog.record(.ended(plan.release.version, figures, error))
     }
 
     func noteFallback(_ pack: Delivery.Pack?, _ error: StoreError, missingCount: Int) {
-        journal?.record(
+        eventLog?.record(
             .fellBack(pack: pack?.address, reason: error.message, objects: missingCount))
     }
 }

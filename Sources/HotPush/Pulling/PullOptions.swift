@@ -36,7 +36,7 @@ public struct PullOptions: Sendable {
     public var entryCountMax = DeviceLimits.entryCountDefault
     /// How many known-good versions to keep when a release does not fit.
     ///
-    /// Everything else that is unneeded, and a pending version that was never shown, then makes room. With `nil`, only
+    /// Everything else that is unneeded, and a pending version that was never shown, then frees space. With `nil`, only
     /// content that no version names and replaced partial downloads do.
     package var keptGoodCount: Int?
     /// Trusted keys besides the store's own; nil for none.
@@ -44,7 +44,7 @@ public struct PullOptions: Sendable {
     /// For how many seconds after its expiry a signed pointer is still obeyed, in case its publisher renews it late.
     public var expiryGrace: Int64 = 0
     /// The log of what is asked, planned and downloaded; nil for none.
-    public var journal: Journal?
+    public var eventLog: EventLog?
     /// Called several times a second, in addition to the store's own; `true` stops the pull with `.interrupted`.
     public var isInterrupted: @Sendable () -> Bool = { false }
     /// Receives the progress, on the pulling thread, about ten times a second.
@@ -59,7 +59,7 @@ public struct PullOptions: Sendable {
     /// Receives a pending version that was withdrawn, if the pull itself must not obey that.
     package var withdrawn: @Sendable (Withdrawal) -> Void = { _ in }
 
-    /// Receives each retry, on the pulling thread; the journal has it too.
+    /// Receives each retry, on the pulling thread; the event log has it too.
     package var retried: @Sendable (Retry) -> Void = { _ in }
 
     /// Receives first-contact notices about an origin, on the pulling thread; nil if nobody reads them.
@@ -72,8 +72,8 @@ public struct PullOptions: Sendable {
     public init() {}
 
     var tell: @Sendable (Retry) -> Void {
-        { [journal, retried] retry in
-            journal?.record(.retried(reason: retry.reason, milliseconds: retry.delay.milliseconds))
+        { [eventLog, retried] retry in
+            eventLog?.record(.retried(reason: retry.reason, milliseconds: retry.delay.milliseconds))
             retried(retry)
         }
     }
@@ -114,7 +114,7 @@ public struct PullReport: Sendable, Hashable {
     package var skipped: [String] = []
     /// Why packs were useless; their content came otherwise.
     public var fallbacks: [String] = []
-    /// Whether one of them is that the origin's pack is wrong, and not that there is no room or no answer.
+    /// Whether one of them is that the origin's pack is wrong, and not that there is no space or no answer.
     package var hasWrongPack = false
     /// Damaged base objects in the store; a check finds them too.
     package var damagedBases: [ObjectID] = []

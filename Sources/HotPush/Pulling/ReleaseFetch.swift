@@ -4,7 +4,7 @@ import VersionTree
 /// Fetches a release and registers its version, which is complete afterwards.
 ///
 /// If another pull of the store fetches the same release, waits for it first, and fetches only what is still missing. On
-/// a full disk, makes room and fetches again.
+/// a full disk, frees space and fetches again.
 struct ReleaseFetch: PullStep {
     let basis: PullBasis
     let offer: FoundRelease
@@ -25,7 +25,7 @@ struct ReleaseFetch: PullStep {
                 return try attempt.run()
             } catch {
                 guard error.code == .outOfSpace,
-                    try makeRoom(for: lackingByteCount, lettingWaitingGo: lettingWaitingGo)
+                    try makeSpace(for: lackingByteCount, lettingWaitingGo: lettingWaitingGo)
                 else { throw error }
             }
         }
@@ -34,15 +34,15 @@ struct ReleaseFetch: PullStep {
 
     /// Deletes unneeded content first, then the pending version, which was never shown and which the offer replaces.
     ///
-    /// Keeps the current version and those to roll back to, and deletes nothing if that could not make enough room.
+    /// Keeps the current version and those to roll back to, and deletes nothing if that could not make enough space.
     /// - Parameter lackingByteCount: what did not fit, if known.
-    private func makeRoom(
+    private func makeSpace(
         for lackingByteCount: Int64?, lettingWaitingGo: Bool
     ) throws(StoreError) -> Bool {
         let name = options.version ?? offer.release.version.description
         guard let count = options.keptGoodCount else {
             guard !lettingWaitingGo,
-                try couldHaveRoom(
+                try couldHaveSpace(
                     for: lackingByteCount, without: Array(versions.replacedParts(for: name)))
             else { return false }
             let gone = try versions.dropReplacedParts(for: name)
@@ -55,7 +55,7 @@ struct ReleaseFetch: PullStep {
         }
         let needless = try versions.planTidying(keptGoodCount: count, for: name).retired
         guard
-            try couldHaveRoom(
+            try couldHaveSpace(
                 for: lackingByteCount,
                 without: needless.map(\.version) + [waiting].compactMap(\.self))
         else { return false }
@@ -67,7 +67,7 @@ struct ReleaseFetch: PullStep {
         return tidied != nil || !lettingWaitingGo
     }
 
-    private func couldHaveRoom(
+    private func couldHaveSpace(
         for lackingByteCount: Int64?, without names: [String]
     ) throws(StoreError) -> Bool {
         let (fileSystem, staging) = (versions.fileSystem, versions.directories.staging.raw)

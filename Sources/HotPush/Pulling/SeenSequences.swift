@@ -8,7 +8,7 @@ package import VersionTree
 /// as a whole under a lock. Not synced, because what a pull fetches makes it durable. If it is damaged, a new one is
 /// made, which only loses the protection against one old copy.
 struct SeenSequences {
-    struct Sighting: Sendable, Hashable {
+    struct Observation: Sendable, Hashable {
         let key: String
         let sequence: Int64
         let channel: String
@@ -47,10 +47,10 @@ struct SeenSequences {
         var newer: Int64?
     }
 
-    func memory(of sighting: Sighting) throws(StoreError) -> Memory {
-        let noted = Self.sequence(of: sighting.key, in: try read(whatCanBe: true))
+    func memory(of observation: Observation) throws(StoreError) -> Memory {
+        let noted = Self.sequence(of: observation.key, in: try read(whatCanBe: true))
         // Older castrees noted sequences above the bound, which must not count.
-        guard let noted, noted > sighting.sequence, try bound.allowsUnsigned(noted) else {
+        guard let noted, noted > observation.sequence, try bound.allowsUnsigned(noted) else {
             return Memory(isKnown: noted != nil, newer: nil)
         }
         return Memory(isKnown: true, newer: noted)
@@ -58,8 +58,8 @@ struct SeenSequences {
 
     /// Does nothing for a sequence above the bound.
     /// - Parameter isLowering: whether to replace even a larger one.
-    func note(_ sighting: Sighting, isLowering: Bool) throws(StoreError) {
-        try note(sighting.key, sighting.sequence, isLowering: isLowering)
+    func note(_ observation: Observation, isLowering: Bool) throws(StoreError) {
+        try note(observation.key, observation.sequence, isLowering: isLowering)
     }
 
     func note(_ key: String, _ sequence: Int64, isLowering: Bool) throws(StoreError) {
@@ -134,10 +134,10 @@ package struct Withdrawal: Sendable, Hashable {
     let key: String
     let sequence: Int64
 
-    fileprivate init(_ version: String, by sighting: SeenSequences.Sighting) {
+    fileprivate init(_ version: String, by observation: SeenSequences.Observation) {
         self.version = version
-        key = sighting.key
-        sequence = sighting.sequence
+        key = observation.key
+        sequence = observation.sequence
     }
 
     package func write(to writer: inout JSONWriter) {
@@ -149,15 +149,15 @@ package struct Withdrawal: Sendable, Hashable {
 
 extension VersionStore {
     /// The withdrawal of the pending version by its own channel; `nil` if there is none.
-    func withdrawal(by sighting: SeenSequences.Sighting) throws(StoreError) -> Withdrawal? {
+    func withdrawal(by observation: SeenSequences.Observation) throws(StoreError) -> Withdrawal? {
         let lifecycle = try lifecycle()
         // While nothing is current, the pending version is all that there is to show.
         guard lifecycle.current != nil, let pending = lifecycle.pending,
-            let content = try content(of: pending), !sighting.listed.contains(content),
+            let content = try content(of: pending), !observation.listed.contains(content),
             let manifest = try readableManifest(of: pending)
         else { return nil }
-        guard ReleaseTerms(of: manifest).isOf(sighting.channel) else { return nil }
-        return Withdrawal(pending, by: sighting)
+        guard ReleaseTerms(of: manifest).isOf(observation.channel) else { return nil }
+        return Withdrawal(pending, by: observation)
     }
 
     /// Unsets a withdrawn pending version, unless another one is pending by now; returns whether it did.
@@ -169,7 +169,7 @@ extension VersionStore {
         // If the current version is unfit to return to, the pending one is still better.
         let hasWaited = try allowing(
             [.bannedVersion, .incompleteVersion],
-            // Also on a full disk, where this may make room for the new offer.
+            // Also on a full disk, where this may free space for the new offer.
             try store.withReserve { () throws(StoreError) in
                 try takeBack(pending: withdrawal.version)
             })
@@ -180,7 +180,7 @@ extension VersionStore {
                 withdrawal.key, withdrawal.sequence, isLowering: false)
         } catch {
             // At worst one old copy of the pointer is accepted.
-            Journal(self).record(error, during: "check")
+            EventLog(self).record(error, during: "check")
         }
         return true
     }
@@ -194,17 +194,17 @@ extension PullStep {
     }
 
     /// Notes the sequence of an obeyed pointer; a failure may let one old copy through, but must not stop an update.
-    func noteObeyed(_ sighting: SeenSequences.Sighting?) {
-        guard let sighting, !options.isDryRun else { return }
+    func noteObeyed(_ observation: SeenSequences.Observation?) {
+        guard let observation, !options.isDryRun else { return }
         do throws(StoreError) {
-            try seenSequences.note(sighting, isLowering: options.isForced)
+            try seenSequences.note(observation, isLowering: options.isForced)
         } catch {
-            options.journal?.record(error, during: "pull")
+            options.eventLog?.record(error, during: "pull")
         }
     }
 
     /// Notes the sequence only with `--force`: it protects nothing, and anybody may have written it.
-    func obeyNothing(_ sighting: SeenSequences.Sighting?) {
-        if sighting?.isInsistedOn == true { noteObeyed(sighting) }
+    func obeyNothing(_ observation: SeenSequences.Observation?) {
+        if observation?.isInsistedOn == true { noteObeyed(observation) }
     }
 }

@@ -34,7 +34,8 @@ extension VersionStore {
     /// The bytes of a plan's contents that are staged; ignores small files.
     func stagedByteCount(of plan: DownloadPlan) throws(StoreError) -> Int64 {
         var byteCount: Int64 = 0
-        for content in plan.contents where content.byteCount ?? 0 > Arrivals.memoryByteCount {
+        for content in plan.contents where content.byteCount ?? 0 > IncomingContents.memoryByteCount
+        {
             let status = try fileSystem.status(
                 directories.staging.raw, content.name.description)
             byteCount += status?.byteCount ?? 0

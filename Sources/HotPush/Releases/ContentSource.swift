@@ -7,7 +7,7 @@ public struct ContentSource: Sendable, Hashable {
     /// The steps that turn the body into the content, in order; none if the body is the content.
     ///
     /// castree reads only bodies without steps. A format may also offer others, which an app can fetch itself
-    /// (``CASStore/Arrivals``).
+    /// (``CASStore/IncomingContents``).
     public var steps: [Step] = []
     /// The size of the body, if it differs from the file's.
     public var byteCount: Int64?

@@ -50,8 +50,8 @@ package final class OriginTrust: Sendable {
     ) throws(StoreError) -> TrustedOrigin {
         let verdict = try PointerVerdict(on: pointer, of: known, reading: read)
         if let objection = verdict.objection { throw refusal(of: pointer, objection) }
-        let standing = PointerStanding(of: pointer, verdict.origin, signers: verdict.signers)
-        if let newer = standing.newer {
+        let state = PointerState(of: pointer, verdict.origin, signers: verdict.signers)
+        if let newer = state.newer {
             throw refusal(
                 of: pointer,
                 "it has sequence \(pointer.sequence), and \(newer) was verified before")

@@ -164,7 +164,7 @@ extension TrustedOrigin {
 
     /// Why a pointer does not count, as the end of a sentence about it; `nil` if it does.
     ///
-    /// Its sequence and its expiry are another matter (``PointerStanding``).
+    /// Its sequence and its expiry are another matter (``PointerState``).
     /// - Parameter signers: becomes the keys that have signed it.
     package func objection(
         to pointer: ChannelPointer, signers: inout [String]
@@ -221,7 +221,7 @@ extension TrustedOrigin {
 }
 
 /// What a store makes of a channel's pointer.
-struct PointerStanding: Sendable, Hashable {
+struct PointerState: Sendable, Hashable {
     /// The trusted keys that have signed it; empty if the store does not require signatures.
     var signers: [String] = []
     /// A higher sequence that was verified before; `nil` for none.
@@ -230,7 +230,7 @@ struct PointerStanding: Sendable, Hashable {
     /// A lower bound for the present, whatever the clock says.
     private var latest: Int64 = 0
 
-    static let unjudged = PointerStanding()
+    static let unjudged = PointerState()
 
     private init() {}
 

@@ -38,7 +38,7 @@ package enum ResponseUse: Sendable, Hashable {
     case startOver
     /// Nothing is missing: the staged bytes are the whole, and must be checked.
     case complete
-    /// Drop the staged bytes and request the whole. The reason is for the journal.
+    /// Drop the staged bytes and request the whole. The reason is for the event log.
     case askForWhole(String)
     /// The origin does not currently offer what the release says. The reason is for people.
     case refuse(String)

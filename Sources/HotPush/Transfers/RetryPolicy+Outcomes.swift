@@ -74,14 +74,14 @@ struct Outage {
     var probesFresh: Bool { lastID % 2 == 0 }
 }
 
-/// Tells an origin in trouble from a file that it cannot send: of the latest answers, a fifth refused different files.
+/// Tells a failing origin from a file that it cannot send: of the latest answers, a fifth refused different files.
 struct Refusals {
     private var weight = 0
     private var lastFile: Int?
 
     mutating func answered() { weight = max(0, weight - 1) }
 
-    /// Whether this is the origin's trouble and not the file's.
+    /// Whether this is the origin's failure and not the file's.
     mutating func refused(_ file: Int) -> Bool {
         if file != lastFile { weight += 4 }
         lastFile = file

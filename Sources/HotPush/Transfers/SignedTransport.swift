@@ -99,9 +99,9 @@ private final class SigningClient: TransferClient {
 
     func receive(_ id: Int, _ bytes: UnsafeRawBufferPointer) -> Bool {
         guard let one = signed[id], one.head != nil else { return client.receive(id, bytes) }
-        let room = Self.bodyByteCountMax - one.body.count
-        signed[id]?.body.append(contentsOf: bytes.prefix(room))
-        return bytes.count <= room
+        let space = Self.bodyByteCountMax - one.body.count
+        signed[id]?.body.append(contentsOf: bytes.prefix(space))
+        return bytes.count <= space
     }
 
     func end(_ id: Int, _ outcome: TransferOutcome) {

@@ -81,7 +81,7 @@ extension VersionStore {
     package func obey(_ checked: CheckedRelease) throws(StoreError) -> ObeyedRelease {
         guard let version = checked.version else {
             if !checked.isOlderCopy, !checked.isBanned {
-                try settleOwed(lifecycle(), offersNothing: true)
+                try clearPendingForced(lifecycle(), offersNothing: true)
             }
             return checked.withoutVersion
         }
@@ -102,21 +102,21 @@ extension VersionStore {
     ) throws(StoreError) -> ObeyedRelease {
         let before = try lifecycle()
         // An earlier mandatory release was never shown: its replacement must be.
-        let isOwed = try owedVersion != nil
-        let isForced = isMandatory || isOwed
+        let isForcedPending = try pendingForcedVersion != nil
+        let isForced = isMandatory || isForcedPending
         if before.current == version || before.pending == version {
             guard before.pending == version else {
                 // The pending version is no longer offered.
                 if before.pending != nil { _ = try putNext(version) }
-                try settleOwed(lifecycle(), offersNothing: true)
+                try clearPendingForced(lifecycle(), offersNothing: true)
                 return .upToDate(.current(version))
             }
-            if isForced { try owe(version) }
+            if isForced { try notePendingForced(version) }
         } else {
-            // Owe first: a reader of the pending version must know at once that it is mandatory.
-            if isForced { try owe(version) }
+            // Note it first: a reader of the pending version must know at once that it is mandatory.
+            if isForced { try notePendingForced(version) }
             guard try putNext(version) else {
-                try owe(nil)
+                try notePendingForced(nil)
                 return .upToDate(.current(version))
             }
         }
@@ -129,8 +129,8 @@ extension VersionStore {
 
     /// Whether the pending version, or a current one that was never started, must be shown at once.
     package func isForced(_ lifecycle: Lifecycle) throws(StoreError) -> Bool {
-        guard let owed = try owedVersion else { return false }
-        return owed == lifecycle.pending || lifecycle.isUnshown(owed)
+        guard let pendingForced = try pendingForcedVersion else { return false }
+        return pendingForced == lifecycle.pending || lifecycle.isUnshown(pendingForced)
     }
 
     /// Notes whether a version that is now pending must be shown before the app continues: because it is mandatory, or
@@ -138,9 +138,9 @@ extension VersionStore {
     package func noteForced(
         _ version: String, isMandatory: Bool
     ) throws(StoreError) -> Bool {
-        let isOwed = try owedVersion != nil
-        guard isMandatory || isOwed else { return false }
-        try owe(version)
+        let isForcedPending = try pendingForcedVersion != nil
+        guard isMandatory || isForcedPending else { return false }
+        try notePendingForced(version)
         return true
     }
 
@@ -148,25 +148,27 @@ extension VersionStore {
     /// - Returns: the version that must be shown, if there is one.
     package func prepareForced() throws(StoreError) -> String? {
         let lifecycle = try lifecycle()
-        guard try isForced(lifecycle), let owed = try owedVersion else {
+        guard try isForced(lifecycle), let pendingForced = try pendingForcedVersion else {
             return nil
         }
-        if owed == lifecycle.pending, lifecycle.unconfirmed != nil, !lifecycle.isResting(owed) {
+        if pendingForced == lifecycle.pending, lifecycle.unconfirmed != nil,
+            !lifecycle.isResting(pendingForced)
+        {
             // The current version is left unconfirmed, neither good nor bad.
-            try activate(owed)
+            try activate(pendingForced)
         }
-        return owed
+        return pendingForced
     }
 
-    /// Clears the owed version once it was shown.
+    /// Clears the forced version once it was shown.
     /// - Parameter offersNothing: whether the origin has nothing but the current version, so that nothing replaces an
-    ///   owed version that is no longer pending.
-    package func settleOwed(
+    ///   forced version that is no longer pending.
+    package func clearPendingForced(
         _ lifecycle: Lifecycle, offersNothing: Bool = false
     ) throws(StoreError) {
-        guard let version = try owedVersion, !lifecycle.isUnshown(version) else { return }
+        guard let version = try pendingForcedVersion, !lifecycle.isUnshown(version) else { return }
         if version == lifecycle.current || offersNothing && version != lifecycle.pending {
-            try owe(nil)
+            try notePendingForced(nil)
         }
     }
 }

@@ -31,14 +31,14 @@ final class EventMailbox: Sendable {
                 return reader
             }
             if state.isClosed { return nil }
-            Self.makeRoom(for: event, &state)
+            Self.makeSpace(for: event, &state)
             state.events.append(event)
             return nil
         }
         reader?.resume(returning: event)
     }
 
-    private static func makeRoom(for event: UpdateEvent, _ state: inout State) {
+    private static func makeSpace(for event: UpdateEvent, _ state: inout State) {
         if event.isProgress {
             guard state.events.count(where: \.isProgress) >= progressCountMax else { return }
             if let first = state.events.firstIndex(where: \.isProgress) {

@@ -23,7 +23,7 @@ public final class PullSource: UpdateSource {
     private struct State {
         /// The release that the last check found, and that a download fetches.
         var found: FoundRelease?
-        var sighting: SeenSequences.Sighting?
+        var observation: SeenSequences.Observation?
         var idle: IdleTransport?
     }
 
@@ -38,7 +38,7 @@ public final class PullSource: UpdateSource {
     ///   - origin: the URL of an origin, of a channel's pointer, or a directory.
     ///   - versions: the store of the manager.
     ///   - updating: the options of the manager; its app and device choose among offers, its trust says who must sign.
-    ///   - options: how to pull; `app`, `device`, `destination`, `journal`, `progress` and `version` are ignored,
+    ///   - options: how to pull; `app`, `device`, `destination`, `eventLog`, `progress` and `version` are ignored,
     ///     because the manager sets them.
     ///   - makeTransport: makes what carries requests; called on the thread that uses it, and again after a failure.
     public init(
@@ -52,7 +52,7 @@ public final class PullSource: UpdateSource {
         options.trust = updating.trusted
         options.keptGoodCount = updating.keptGoodCount
         options.destination = .pending
-        options.journal = nil
+        options.eventLog = nil
         options.version = nil
         options.progress = { _ in }
         self.origin = origin
@@ -66,36 +66,37 @@ public final class PullSource: UpdateSource {
         try await onOwnThread(options) { [self] (pull) throws(StoreError) in
             // The manager itself tells why it ignores a version that is here.
             let reply = try pull.inquire(origin, judges: false)
-            state.withLock { $0.sighting = reply.sighting }
+            state.withLock { $0.observation = reply.observation }
             switch reply.answer {
             case .release(let found):
                 state.withLock { $0.found = found }
                 return concerning(found.release)
             case .known(let name):
                 if let release = reply.known { return concerning(release) }
-                return try Release(standingFor: name, reply.offered)
+                return try Release(installed: name, reply.offered)
             case .embedded:
                 guard let embedded = try versions.lifecycle().embedded else { return nil }
-                return try Release(standingFor: embedded, reply.offered)
+                return try Release(installed: embedded, reply.offered)
             case .nothing:
-                pull.obeyNothing(reply.sighting)
+                pull.obeyNothing(reply.observation)
                 if !reply.isOlderCopy {
-                    try versions.settleOwed(versions.lifecycle(), offersNothing: true)
+                    try versions.clearPendingForced(versions.lifecycle(), offersNothing: true)
                 }
                 // So that the manager can tell why not.
                 guard let name = reply.offered?.version?.name.description else { return nil }
-                return try Release(standingFor: name, reply.offered)
+                return try Release(installed: name, reply.offered)
             }
         }
     }
 
     /// Notes the sequence of the channel's pointer.
     @concurrent public func noteObeyed() async {
-        guard let sighting = state.withLock({ $0.sighting }) else { return }
+        guard let observation = state.withLock({ $0.observation }) else { return }
         await Self.onOwnThread { [versions, options] in
             let bound = SequenceBound(versions, now: options.now)
             // If this fails, one old copy may be accepted; that must not stop an update.
-            try? SeenSequences(versions, bound: bound).note(sighting, isLowering: options.isForced)
+            try? SeenSequences(versions, bound: bound).note(
+                observation, isLowering: options.isForced)
         }
     }
 
@@ -199,8 +200,9 @@ public final class PullSource: UpdateSource {
 }
 
 extension Release {
-    /// A stand-in for an offer whose manifest was not fetched, because the store has it or it is not for this device.
-    fileprivate init(standingFor name: String, _ offered: OfferedRelease?) throws(StoreError) {
+    /// A placeholder for an offer whose manifest was not fetched, because the store has it or it is not for this
+    /// device.
+    fileprivate init(installed name: String, _ offered: OfferedRelease?) throws(StoreError) {
         self.init(
             family: CastreeFormat().family, version: try VersionName(name), trust: .digest,
             received: [])

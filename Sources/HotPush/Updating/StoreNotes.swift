@@ -54,21 +54,21 @@ extension VersionStore {
         return drawn
     }
 
-    // MARK: What is owed
+    // MARK: The forced version that is pending
 
     /// The version that an app must show before it continues: a mandatory release, or the replacement of one that was
-    /// never shown; `nil` if nothing is owed.
+    /// never shown; `nil` if none is pending.
     ///
     /// Kept in `owed.json`, `{"version":"2"}`, so that closing the app does not evade the version.
-    package var owedVersion: String? {
-        get throws(StoreError) { try noted("version", in: StoreLayout.owed) }
+    package var pendingForcedVersion: String? {
+        get throws(StoreError) { try noted("version", in: StoreLayout.pendingForced) }
     }
 
-    /// Notes durably what is owed from now on.
-    func owe(_ version: String?) throws(StoreError) {
-        guard try owedVersion != version else { return }
-        if let version { return try note("version", version, in: StoreLayout.owed) }
-        try fileSystem.removeIfPresent(root, StoreLayout.owed)
+    /// Notes durably what is pending from now on.
+    func notePendingForced(_ version: String?) throws(StoreError) {
+        guard try pendingForcedVersion != version else { return }
+        if let version { return try note("version", version, in: StoreLayout.pendingForced) }
+        try fileSystem.removeIfPresent(root, StoreLayout.pendingForced)
         try store.sync(root)
     }
 }

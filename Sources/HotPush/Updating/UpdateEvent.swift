@@ -34,14 +34,14 @@ public enum UpdateEvent: Sendable, Hashable {
 /// What failed and why.
 public struct UpdateFailure: Sendable, Hashable {
     /// What failed: `check`, `download`, `start`.
-    public var deed: String
+    public var operation: String
     /// The code of the error.
     public var code: String
     /// The message of the error.
     public var message: String
 
-    package init(_ error: StoreError, during deed: String) {
-        self.deed = deed
+    package init(_ error: StoreError, during operation: String) {
+        self.operation = operation
         code = error.code.description
         message = error.message
     }

@@ -1,7 +1,7 @@
 public import CASStore
 public import VersionTree
 
-// What happens to versions in the store: starting, judging, making room.
+// What happens to versions in the store: starting, judging, freeing space.
 
 extension UpdateManager {
     /// Starts the app: adopts the shipped version, counts the attempt durably, and says what to show.
@@ -17,7 +17,7 @@ extension UpdateManager {
             do throws(StoreError) {
                 try versions.adopt(embedded, app: options.app)
             } catch {
-                journal.record(error, during: "embedded")
+                eventLog.record(error, during: "embedded")
                 let current = try versions.lifecycle().current
                 if current == nil { throw error }
                 tell(error, during: "embedded")
@@ -35,10 +35,10 @@ extension UpdateManager {
         try switchIfDue(at: .navigation)
     }
 
-    /// Confirms the version that started, then makes room: retires unneeded versions and collects their objects.
+    /// Confirms the version that started, then frees space: retires unneeded versions and collects their objects.
     ///
-    /// - Throws: `.wrongToken` if another version or start is running. Failures in making room are reported as events,
-    ///   not thrown.
+    /// - Throws: `.wrongToken` if another version or start is running. Failures in freeing space are reported as
+    ///   events, not thrown.
     public func confirm(_ version: String, token: String) throws(StoreError) {
         try versions.confirm(version, token: token)
         if running?.report.version == version, running?.report.token == token {
@@ -82,20 +82,20 @@ extension UpdateManager {
         let now = clock.now
         starts.setForeground(isForeground, now: now)
         watchStart()
-        let absence = isForeground ? backgroundSince.map { now - $0 } : nil
+        let awayTime = isForeground ? backgroundSince.map { now - $0 } : nil
         backgroundSince = isForeground ? nil : backgroundSince ?? now
-        guard let absence, case .background(let least) = options.policy, absence >= least else {
+        guard let awayTime, case .background(let least) = options.policy, awayTime >= least else {
             return
         }
         switchIfDueOrTell(at: .background)
     }
 
     /// Reports an error as an event, because no caller waits for it.
-    private func switchIfDueOrTell(at moment: SwitchMoment) {
+    private func switchIfDueOrTell(at point: SwitchPoint) {
         do throws(StoreError) {
-            _ = try switchIfDue(at: moment)
+            _ = try switchIfDue(at: point)
         } catch {
-            journal.record(error, during: "switch")
+            eventLog.record(error, during: "switch")
             tell(error, during: "switch")
         }
     }
@@ -115,17 +115,19 @@ extension UpdateManager {
             tell(.rolledBack(version: report.version, from: left.from, reason: left.reason))
         }
         if forcedVersion == report.version { forcedVersion = nil }
-        if try versions.owedVersion == report.version { try versions.owe(nil) }
+        if try versions.pendingForcedVersion == report.version {
+            try versions.notePendingForced(nil)
+        }
         tell(.started(report))
         watchStart()
         return report
     }
 
     /// Switches to the pending version, if this is the moment.
-    func switchIfDue(at moment: SwitchMoment) throws(StoreError) -> BootReport? {
+    func switchIfDue(at point: SwitchPoint) throws(StoreError) -> BootReport? {
         let lifecycle = try versions.lifecycle()
         guard let pending = lifecycle.pending else { return nil }
-        guard wait(of: pending, lifecycle, moment) == nil else { return nil }
+        guard wait(of: pending, lifecycle, point) == nil else { return nil }
         // After a failed start it waits for the next process, or some hours.
         let now = clock.now
         let mayStart = try starts.judge { (judge, _) in
@@ -140,10 +142,10 @@ extension UpdateManager {
     }
 
     private func wait(
-        of pending: String, _ lifecycle: Lifecycle, _ moment: SwitchMoment
+        of pending: String, _ lifecycle: Lifecycle, _ point: SwitchPoint
     ) -> SwitchWait? {
         options.policy.wait(
-            isForced: forcedVersion == pending || lifecycle.current == nil, at: moment,
+            isForced: forcedVersion == pending || lifecycle.current == nil, at: point,
             // Without a time limit only the next start judges it, so there is nothing to wait for.
             isTrusted: isTrusted(lifecycle) || running != nil && options.confirmWithin == nil)
     }
@@ -192,7 +194,7 @@ extension UpdateManager {
             // Another process has confirmed or left it meanwhile.
             if starts.ask({ $0.watchedToken }) == nil { running?.isTrusted = true }
         } catch {
-            journal.record(error, during: "rollback")
+            eventLog.record(error, during: "rollback")
             tell(error, during: "rollback")
             // The pending version need not wait for it any longer.
             if error.code == .nothingToRollBackTo { switchIfDueOrTell(at: .ready) }
@@ -200,7 +202,7 @@ extension UpdateManager {
         watchStart()
     }
 
-    // MARK: Making room
+    // MARK: Freeing space
 
     func tidy() {
         do throws(StoreError) {
@@ -208,7 +210,7 @@ extension UpdateManager {
                 tell(.tidied(versions: tidied.versions, bytes: tidied.byteCount))
             }
         } catch {
-            journal.record(error, during: "tidy")
+            eventLog.record(error, during: "tidy")
             tell(error, during: "tidy")
         }
     }

@@ -22,7 +22,7 @@ extension UpdateManager {
         let check = try await check()
         guard let release = check.release, check.decision == .download else { return nil }
         let cost = try await source.plan(release)
-        journal.record(.planned(version: release.version.description, cost: cost))
+        eventLog.record(.planned(version: release.version.description, cost: cost))
         return cost
     }
 
@@ -85,7 +85,7 @@ extension UpdateManager {
             let release = try await source.check()
             guard let release else {
                 let reason = "the origin has nothing new"
-                journal.record(
+                eventLog.record(
                     .checked(
                         origin: source.origin, outcome: .nothingNew, version: nil, reason: nil))
                 tell(.upToDate(reason))
@@ -93,22 +93,22 @@ extension UpdateManager {
                     UpdateCheck(release: nil, decision: .nothing(reason), isForced: false))
             }
             var wanted = release
-            var standing = try standing()
-            standing.device = try versions.deviceName(
+            var deviceState = try deviceState()
+            deviceState.device = try versions.deviceName(
                 options.device, for: release.audience, isDrawing: true)
             let demand = try versions.demand(of: release, on: options.app, platform: nil)
             wanted.requirements = demand.requirements
-            standing.app = demand.app
-            let decision = try UpdateDecision.decide(on: wanted, standing)
+            deviceState.app = demand.app
+            let decision = try UpdateDecision.decide(on: wanted, deviceState)
             // An earlier mandatory release was never shown: its replacement must be.
-            var isOwed = try versions.owedVersion != nil
+            var isForcedPending = try versions.pendingForcedVersion != nil
             switch decision {
             case .nothing, .stay:
-                isOwed = false
-                try versions.owe(nil)
+                isForcedPending = false
+                try versions.notePendingForced(nil)
             case .refuse: break
             case .waiting, .download, .take:
-                isOwed = try versions.noteForced(
+                isForcedPending = try versions.noteForced(
                     release.version.description, isMandatory: release.isMandatory)
             }
             switch decision {
@@ -116,12 +116,12 @@ extension UpdateManager {
             // A refused release is not remembered; a download is noted when it is complete.
             case .refuse, .download: break
             }
-            let isForced = release.isMandatory || isOwed
+            let isForced = release.isMandatory || isForcedPending
             note(release.version.description, decision)
             return .success(
                 UpdateCheck(release: release, decision: decision, isForced: isForced))
         } catch {
-            journal.record(error, asking: source.origin)
+            eventLog.record(error, asking: source.origin)
             tell(error, during: "check")
             return .failure(error)
         }
@@ -134,7 +134,7 @@ extension UpdateManager {
             case .refuse(let reasons): (.refused, reasons.joined(separator: "; "))
             case .download, .take: (.available, nil)
             }
-        journal.record(
+        eventLog.record(
             .checked(
                 origin: source.origin, outcome: outcome, version: version, reason: reason))
         switch decision {
@@ -144,8 +144,8 @@ extension UpdateManager {
         }
     }
 
-    private func standing() throws(StoreError) -> UpdateStanding {
-        var known: [String: UpdateStanding.Known] = [:]
+    private func deviceState() throws(StoreError) -> DeviceState {
+        var known: [String: DeviceState.Known] = [:]
         for summary in try versions.versions() {
             let isComplete =
                 switch summary.state {
@@ -155,9 +155,9 @@ extension UpdateManager {
                 }
             known[summary.version] = .init(content: summary.content, isComplete: isComplete)
         }
-        var standing = UpdateStanding(lifecycle: try versions.lifecycle(), versions: known)
-        standing.embeddedOrder = options.embedded?.order
-        return standing
+        var deviceState = DeviceState(lifecycle: try versions.lifecycle(), versions: known)
+        deviceState.embeddedOrder = options.embedded?.order
+        return deviceState
     }
 
     // MARK: Updating
@@ -194,9 +194,9 @@ extension UpdateManager {
     private func download(_ release: Release, _ isForced: Bool) async throws(StoreError) {
         let version = release.version.description
         let cost = try await source.plan(release)
-        journal.record(.planned(version: version, cost: cost))
+        eventLog.record(.planned(version: version, cost: cost))
         tell(.available(version: version, cost: cost, isForced: isForced))
-        journal.record(.downloadBegan(version: version))
+        eventLog.record(.downloadBegan(version: version))
         state = .downloading(version: version)
         let began = clock.now
         let last = Mutex(DownloadFigures())
@@ -212,7 +212,7 @@ extension UpdateManager {
             failure = error
         }
         figures.milliseconds = (clock.now - began).milliseconds
-        journal.record(.ended(release.version, figures, failure))
+        eventLog.record(.ended(release.version, figures, failure))
         if let failure { throw failure }
     }
 
@@ -223,7 +223,7 @@ extension UpdateManager {
         let waited = try versions.lifecycle().pending
         guard try versions.putNext(version) else {
             let reason = "version \(version) is current already; what was pending no longer waits"
-            try versions.owe(nil)
+            try versions.notePendingForced(nil)
             tell(.upToDate(reason))
             return .upToDate(reason)
         }

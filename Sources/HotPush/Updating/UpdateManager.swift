@@ -54,7 +54,7 @@ public actor UpdateManager {
     nonisolated let options: UpdateOptions
     nonisolated let clock: any UpdateClock
     nonisolated let starts: StartWatch
-    nonisolated let journal: Journal
+    nonisolated let eventLog: EventLog
     nonisolated let hub = EventHub()
     private nonisolated let executor = BlockingExecutor()
 
@@ -91,10 +91,10 @@ public actor UpdateManager {
         self.options = options
         self.clock = clock
         var rules = StartJudge.Rules(allowed: options.confirmWithin)
-        rules.strikes = options.strikes
+        rules.failedAttempts = options.failedAttempts
         rules.isTicking = false
         starts = StartWatch(self.versions, rules)
-        journal = Journal(versions)
+        eventLog = EventLog(versions)
     }
 
     deinit {
@@ -110,11 +110,11 @@ public actor UpdateManager {
 
     nonisolated func tell(_ event: UpdateEvent) { hub.post(event) }
 
-    nonisolated func tell(_ error: StoreError, during deed: String) {
+    nonisolated func tell(_ error: StoreError, during operation: String) {
         if error.code == .interrupted {
             tell(.cancelled)
         } else {
-            tell(.failed(UpdateFailure(error, during: deed)))
+            tell(.failed(UpdateFailure(error, during: operation)))
         }
     }
 }

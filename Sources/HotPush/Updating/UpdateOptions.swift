@@ -14,7 +14,7 @@ public struct UpdateOptions: Sendable {
     /// The time in the foreground in which a version must be confirmed; with `nil`, only the next start judges it.
     public var confirmWithin: Duration? = .seconds(30)
     /// How many starts of one content may fail before it is banned; until then it waits for another start.
-    public var strikes = Lifecycle.usualStrikes
+    public var failedAttempts = Lifecycle.usualFailedAttempts
     /// How many known-good versions are kept, including the current one.
     public var keptGoodCount = 2
 

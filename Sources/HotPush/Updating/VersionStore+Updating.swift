@@ -1,7 +1,7 @@
 package import CASStore
 package import VersionTree
 
-// Choosing the next version and making room, for managers and servers alike.
+// Choosing the next version and freeing space, for managers and servers alike.
 extension VersionStore {
     /// Makes a complete version the next one to be shown.
     /// - Returns: whether it is pending. If it is already current, nothing is pending afterwards.

@@ -4,8 +4,8 @@ import Storage
 import VersionTree
 
 extension OriginAudit {
-    func checkTold(of state: OriginState, _ files: [String]) throws(StoreError) {
-        let copies = LogCopy.told(in: state.entry)
+    func checkAnnounced(of state: OriginState, _ files: [String]) throws(StoreError) {
+        let copies = LogCopy.announced(in: state.entry)
         for copy in copies {
             let there = try copy.read(from: storage)
             do throws(StoreError) {
@@ -19,7 +19,7 @@ extension OriginAudit {
         }
         var unknown = Set(files).subtracting(copies.map(\.key))
         if !unknown.isEmpty {
-            unknown.subtract(LogCopy.told(in: try newest(since: state).entry).map(\.key))
+            unknown.subtract(LogCopy.announced(in: try newest(since: state).entry).map(\.key))
         }
         for path in unknown.sorted() {
             try found(
@@ -91,7 +91,7 @@ extension OriginAudit {
                 return error.message
             }
         }
-        if seen.tag == nil { return absence(of: copy.key).problem }
+        if seen.tag == nil { return missing(of: copy.key).problem }
         if case .pointer(let channel) = copy {
             guard let theirs = seen.log else { return "it is no pointer" }
             if theirs > state.number {

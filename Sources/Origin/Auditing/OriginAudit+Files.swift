@@ -29,9 +29,11 @@ extension OriginAudit {
             if let published = release.facts, facts.insert(published).inserted {
                 try add(&needed, &areAllRead, release) { () throws(StoreError) in
                     for object in try files.facts()?.objects ?? [] {
-                        if let twin = object.twin { owners[twin.address] = object.address }
+                        if let deflatedCopy = object.deflatedCopy {
+                            owners[deflatedCopy.address] = object.address
+                        }
                     }
-                    return try files.told()
+                    return try files.announced()
                 }
             }
         }
@@ -143,7 +145,7 @@ extension OriginAudit {
         _ problem: String = "its bytes are not what its name says"
     ) {
         let isAbsent = kind == .missingFile
-        let (kind, problem) = isAbsent ? absence(of: key.path) : (kind, problem)
+        let (kind, problem) = isAbsent ? missing(of: key.path) : (kind, problem)
         let needing = version.map { "version \($0) needs it, and " } ?? ""
         var finding = OriginFinding(kind, key.path, needing + problem, version: version)
         finding.lost = key
@@ -271,7 +273,7 @@ extension OriginAudit {
             size = release.version.manifestByteCount
         case .places: bytes = try places(of: release, survey)
         case .delivery: size = release.delivery?.byteCount
-        case .object, .pack, .twin, .facts, .document, .delta: break
+        case .object, .pack, .deflatedCopy, .facts, .document, .delta: break
         }
         if bytes == nil, let size {
             try mender.fetch([(key, size)])

@@ -165,20 +165,20 @@ extension OriginAudit {
             }
             if let state = try log.state(from: hint) { return state }
             // The missing entries are already a finding.
-            if report.entryCount > 0 { return try standing() }
+            if report.entryCount > 0 { return try existing() }
             if storage.isOnDisk, seen.pointer?.log == nil {
-                let state = try standing()
+                let state = try existing()
                 if !state.pointers.isEmpty || !report.findings.isEmpty { return state }
             }
-            try noteAbsence(seen.pointer?.log)
-            return report.absence == nil ? try standing() : nil
+            try noteMissing(seen.pointer?.log)
+            return report.missing == nil ? try existing() : nil
         } catch {
             guard OriginLog.saysEntryIsBad(error) else { throw error }
             if !report.findings.contains(where: { $0.message == error.message }) {
                 try found(.damagedEntry, nil, error.message)
             }
             if let state = try salvaged(hint) { return state }
-            return try standing()
+            return try existing()
         }
     }
 
@@ -205,8 +205,8 @@ extension OriginAudit {
         return OriginState(number: number, entry: newest, pointers: pointers)
     }
 
-    private func standing() throws(StoreError) -> OriginState {
-        try OriginState(standingIn: storage) { channel in
+    private func existing() throws(StoreError) -> OriginState {
+        try OriginState(existingIn: storage) { channel in
             report.findings.append(
                 OriginFinding(
                     .damagedPointer, OriginLayout.pointer(channel),
@@ -218,13 +218,13 @@ extension OriginAudit {
 
     /// Notes that there is no log: a finding if there was one.
     /// - Throws: `.noOrigin`, unless the caller only probes the store.
-    private func noteAbsence(_ entry: Int64?) throws(StoreError) {
-        let absence = try OriginTraces(of: storage).absence(namedBy: entry)
-        guard absence.code == .damagedOrigin else {
-            guard options.isProbing else { throw absence }
-            report.absence = absence.message
+    private func noteMissing(_ entry: Int64?) throws(StoreError) {
+        let missing = try OriginTraces(of: storage).missingLog(namedBy: entry)
+        guard missing.code == .damagedOrigin else {
+            guard options.isProbing else { throw missing }
+            report.missing = missing.message
             return
         }
-        try found(.missingEntry, OriginLayout.logEntry(1), absence.message)
+        try found(.missingEntry, OriginLayout.logEntry(1), missing.message)
     }
 }

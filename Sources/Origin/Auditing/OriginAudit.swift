@@ -18,7 +18,7 @@ package final class OriginAudit {
     var report = OriginAuditReport()
     var lost: Set<OriginKey> { Set(report.findings.compactMap(\.lost)) }
     /// The waits left, in milliseconds, for a publisher to finish the copies of the log that it has just read.
-    private var patience = [10, 20, 40, 80, 160, 320][...]
+    private var retryDelays = [10, 20, 40, 80, 160, 320][...]
     /// Documents that a repair has written or failed to write; an earlier listing shows their old state.
     var mended: Set<OriginKey> = []
     var unread: OriginKey?
@@ -45,8 +45,8 @@ package final class OriginAudit {
         let raced = options.isProbing ? try race() : []
         if let state = try readLog() {
             try allowing(saysWhatIsFound, try look(at: state))
-        } else if let absence = report.absence {
-            report.absence = try "\(absence). \(cleared(raced))"
+        } else if let missing = report.missing {
+            report.missing = try "\(missing). \(cleared(raced))"
         }
         let figures = storage.figures
         (report.requestCount, report.retryCount) = (figures.requestCount, figures.retryCount)
@@ -68,7 +68,7 @@ package final class OriginAudit {
         let survey = try OriginSurvey(storage, log).run(options.listed)
         report.strays = report.strays + survey.strays
         if state.hasLog {
-            try checkTold(of: state, survey.clientFiles)
+            try checkAnnounced(of: state, survey.clientFiles)
             try checkPointers(of: state, survey.pointerFiles)
         }
         try checkList(of: state)
@@ -131,13 +131,13 @@ package final class OriginAudit {
         if let bytes, OriginMarker.isKnown(bytes), !isOther { return }
         let body = try StorageBody(
             OriginMarker.serialized(of: origin, hasClients: !state.entry.clients.isEmpty))
-        let absence = absence(of: OriginLayout.marker)
+        let missing = missing(of: OriginLayout.marker)
         try found(
-            bytes == nil ? absence.kind : .damagedFile, OriginLayout.marker,
+            bytes == nil ? missing.kind : .damagedFile, OriginLayout.marker,
             "what says that an origin is here: "
                 + (isOther
                     ? "it names the origin \(marked ?? ""), and the signed pointers \(origin ?? "")"
-                    : bytes == nil ? absence.problem : "other bytes stand there")
+                    : bytes == nil ? missing.problem : "other bytes stand there")
         ) { () throws(StoreError) in
             // Anybody may have copied another origin's signed pointer here.
             guard !isOther || origin.map({ firstOrigins == [$0] }) == true else { return false }
@@ -161,10 +161,10 @@ package final class OriginAudit {
         }
         for (version, problem) in problems.sorted(by: { $0.key < $1.key }) {
             let path = OriginLayout.trust(version)
-            let absence = absence(of: path)
+            let missing = missing(of: path)
             try found(
-                problem == nil ? absence.kind : .damagedFile, path,
-                "\(problem ?? absence.problem); \(chain.need)"
+                problem == nil ? missing.kind : .damagedFile, path,
+                "\(problem ?? missing.problem); \(chain.need)"
             ) { () throws(StoreError) in
                 guard left[version] == nil, let file = others[version] else { return false }
                 return try storage.put(path, StorageBody(file.serialized()), .document).isStored
@@ -251,7 +251,7 @@ package final class OriginAudit {
         _ look: () throws(StoreError) -> Problem?
     ) throws(StoreError) -> Problem? {
         var problem = try look()
-        while problem != nil, let milliseconds = patience.popFirst() {
+        while problem != nil, let milliseconds = retryDelays.popFirst() {
             if options.isInterrupted() { throw .interruption }
             options.pause(milliseconds)
             problem = try look()
@@ -264,7 +264,7 @@ package final class OriginAudit {
     }
 
     /// What is wrong with a file of which no bytes came.
-    func absence(of path: String) -> (kind: OriginFinding.Kind, problem: String) {
+    func missing(of path: String) -> (kind: OriginFinding.Kind, problem: String) {
         storage.reason(of: path).map { (.damagedFile, "it cannot be read: \($0)") }
             ?? (.missingFile, "it is not there")
     }

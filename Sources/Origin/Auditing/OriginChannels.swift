@@ -30,17 +30,17 @@ package struct OriginChannels: Sendable {
         let read = try allowing([.accessDenied], .some(try log.newestState(from: hint ?? 0)))
         var reason = read == nil ? "the log of \(storage.place) may not be read" : nil
         let state = read ?? nil
-        var absence: StoreError?
+        var missing: StoreError?
         if state == nil, reason == nil {
-            absence = try allowing(
-                [.accessDenied], try OriginTraces(of: storage).absence(namedBy: hint))
-            reason = absence?.message ?? "there is no log in \(storage.place)"
+            missing = try allowing(
+                [.accessDenied], try OriginTraces(of: storage).missingLog(namedBy: hint))
+            reason = missing?.message ?? "there is no log in \(storage.place)"
         }
         let all = if let state { Array(state.pointers.values) } else { try copies(only) }
         let pointers = all.filter { only == nil || $0.channel == only }
             .sorted { $0.channel < $1.channel }
         guard !pointers.isEmpty else {
-            if let absence, absence.code == .damagedOrigin { throw absence }
+            if let missing, missing.code == .damagedOrigin { throw missing }
             throw StoreError(
                 .notFound,
                 "\(storage.place) has no channel\(only.map { " \($0)" } ?? ""); castree publish creates one"

@@ -54,7 +54,7 @@ package struct OriginFinding: Sendable, Hashable {
     package var isForClients: Bool {
         guard [.missingFile, .damagedFile].contains(kind), let path else { return false }
         switch OriginKey(path: path)?.kind {
-        case .facts, .twin, .document: return true
+        case .facts, .deflatedCopy, .document: return true
         default: return false
         }
     }
@@ -102,7 +102,7 @@ package struct OriginAuditReport: Sendable {
     /// Keys that are not castree's and are never deleted.
     package var strays = StrayKeys()
     /// What is there instead of an origin, and what became of a probe's files; `nil` if there is an origin.
-    package var absence: String?
+    package var missing: String?
     package var raceCount = 0
     /// In the order in which they were found.
     package var findings: [OriginFinding] = []

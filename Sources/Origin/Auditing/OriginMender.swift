@@ -89,8 +89,10 @@ extension OriginAudit {
     private func write(
         _ key: OriginKey, _ byteCount: Int64, from mender: OriginMender
     ) throws(StoreError) -> Bool {
-        if key.kind == .twin, let twin = try twin(key.address, byteCount, from: mender) {
-            let body = StorageBody(twin, address: key.address)
+        if key.kind == .deflatedCopy,
+            let deflatedCopy = try deflatedCopy(key.address, byteCount, from: mender)
+        {
+            let body = StorageBody(deflatedCopy, address: key.address)
             return try storage.put(key.path, body, key.fields).isStored
         }
         guard let file = try mender.file(key.address) else { return false }
@@ -100,12 +102,13 @@ extension OriginAudit {
     }
 
     /// Deflates the object again; `nil` if no store has it, or if another zlib made the copy.
-    private func twin(
+    private func deflatedCopy(
         _ address: ObjectID, _ byteCount: Int64, from mender: OriginMender
     ) throws(StoreError) -> [UInt8]? {
         guard byteCount <= ReleaseContent.madeByteCountMax, let owner = owners[address],
             let file = try mender.file(owner)
         else { return nil }
-        return try TwinMaking.twin(address, byteCount, of: file.raw, POSIXFileSystem())
+        return try DeflatedCopyMaking.deflatedCopy(
+            address, byteCount, of: file.raw, POSIXFileSystem())
     }
 }

@@ -36,7 +36,7 @@ package struct OriginUsage: Sendable {
                 case .pack: .packs
                 case .delivery: .deliveries
                 case .places: .places
-                case .twin: .deflated
+                case .deflatedCopy: .deflated
                 case .facts: .facts
                 case .document: .documents
                 }
@@ -88,10 +88,10 @@ package struct OriginUsage: Sendable {
         let named = try LogCopy.pointer(.stable).read(from: storage).pointer?.log
         var found = try log.newestState(from: named ?? 0)
         if found == nil, named == nil, storage.isOnDisk {
-            found = try OriginState(standingIn: storage)
+            found = try OriginState(existingIn: storage)
         }
         guard let state = found, state.hasLog || !state.pointers.isEmpty else {
-            throw try OriginTraces(of: storage).absence(namedBy: named)
+            throw try OriginTraces(of: storage).missingLog(namedBy: named)
         }
         (entry, epoch) = (state.number, state.entry.epoch)
         let survey = try OriginSurvey(storage, log).run(listed)
@@ -159,11 +159,12 @@ package struct OriginUsage: Sendable {
     package subscript(kind: Kind) -> FileFigures { files[kind] ?? FileFigures() }
 
     /// The packs of a release and what they save, as far as its delivery can be read.
-    package func legs(of release: OfferedRelease, in pointer: ChannelPointer) -> [DeliveryLeg] {
+    package func entries(of release: OfferedRelease, in pointer: ChannelPointer) -> [DeliveryEntry]
+    {
         guard let document = release.delivery.flatMap({ deliveryDocuments[$0.address] }) else {
             return []
         }
-        return DeliveryLeg.all(of: document, release, in: pointer, besides: pointers)
+        return DeliveryEntry.all(of: document, release, in: pointer, besides: pointers)
     }
 }
 

@@ -3,7 +3,7 @@ import HotPush
 
 /// The immutable files of an origin and their sizes, in little more than 40 bytes each, as there may be millions.
 ///
-/// Accepts a listing in any order; ``seal()`` makes it ready for queries. Belongs to one thread.
+/// Accepts a listing in any order; ``sort()`` makes it ready for queries. Belongs to one thread.
 struct KeyTable {
     typealias Position = UInt32
 
@@ -65,7 +65,7 @@ struct KeyTable {
     }
 
     private static let kinds: [OriginKey.Kind] = [
-        .object, .manifest, .places, .pack, .delivery, .twin, .facts,
+        .object, .manifest, .places, .pack, .delivery, .deflatedCopy, .facts,
     ]
 
     /// By the first byte of the address.
@@ -107,7 +107,7 @@ struct KeyTable {
     }
 
     /// Makes the table ready for queries, and removes duplicates.
-    mutating func seal() {
+    mutating func sort() {
         for part in parts.indices {
             parts[part].sort()
             starts[part + 1] = starts[part] + Position(parts[part].count)

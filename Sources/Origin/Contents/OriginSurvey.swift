@@ -47,7 +47,7 @@ final class OriginSurvey {
             count += files.count
             listed(count)
         }
-        table.seal()
+        table.sort()
         return self
     }
 
@@ -103,9 +103,9 @@ final class OriginSurvey {
         var numbers: Set<Int> = []
         let offered = Set(state.pointers.values.flatMap(\.liveReleases))
         var others: Set<LiveRelease> = []
-        if let vouches = log.vouches {
+        if let trusts = log.trusts {
             others = offered
-            for pointer in state.pointers.values where try vouches(pointer.seal) {
+            for pointer in state.pointers.values where try trusts(pointer.signedContent) {
                 others.subtract(pointer.liveReleases)
             }
         }
@@ -164,8 +164,8 @@ final class OriginSurvey {
         }
         if let facts = release.facts {
             all.append(
-                try number(of: facts, keeping: [.twin, .facts, .places]) {
-                    () throws(StoreError) in try files.told()
+                try number(of: facts, keeping: [.deflatedCopy, .facts, .places]) {
+                    () throws(StoreError) in try files.announced()
                 })
         }
         return all

@@ -79,13 +79,14 @@ package struct ReleaseFiles {
 
     /// The facts, their places and their deflated copies, if any.
     /// - Throws: `.damagedOrigin`; what reading throws.
-    package func told() throws(StoreError) -> [PlacedFile] {
+    package func announced() throws(StoreError) -> [PlacedFile] {
         guard let published = release.facts, let facts = try facts() else { return [] }
-        return release.factsDocuments + (try twins(of: facts, published)).map(PlacedFile.init)
+        return release.factsDocuments
+            + (try deflatedCopies(of: facts, published)).map(PlacedFile.init)
     }
 
     /// `nil` if it has none.
-    /// - Throws: as ``told()``.
+    /// - Throws: as ``announced()``.
     package func facts() throws(StoreError) -> ContentFacts? {
         guard let published = release.facts else { return nil }
         let key = OriginKey(.facts, published.address, in: published.epoch)
@@ -95,18 +96,22 @@ package struct ReleaseFiles {
     }
 
     /// The deflated copies that the facts name, where they are, in ascending order.
-    /// - Throws: as ``told()``.
-    package func twins(
+    /// - Throws: as ``announced()``.
+    package func deflatedCopies(
         of facts: ContentFacts, _ published: PublishedFacts
     ) throws(StoreError) -> [SizedKey] {
-        let (twins, epoch) = (facts.twins, published.epoch)
+        let (deflatedCopies, epoch) = (facts.deflatedCopies, published.epoch)
         let found = try published.places.map { (places) throws(StoreError) in
             try read(OriginKey(.places, places, in: epoch)) { (bytes) throws(StoreError) in
-                try Places(bytes, ofTwinsOf: release.version.name, published, count: twins.count)
+                try Places(
+                    bytes, ofDeflatedCopiesOf: release.version.name, published,
+                    count: deflatedCopies.count)
             }
         }
-        return twins.enumerated().map { number, twin in
-            SizedKey(.twin, twin.address, in: found?.epoch(of: number) ?? epoch, twin.byteCount)
+        return deflatedCopies.enumerated().map { number, deflatedCopy in
+            SizedKey(
+                .deflatedCopy, deflatedCopy.address, in: found?.epoch(of: number) ?? epoch,
+                deflatedCopy.byteCount)
         }
     }
 

@@ -145,7 +145,7 @@ package struct OriginCopy: Sendable {
         }
         let same = OriginLog(source)
         guard let state = try same.state(from: begun.number) else {
-            throw try OriginTraces(of: source).absence(namedBy: nil)
+            throw try OriginTraces(of: source).missingLog(namedBy: nil)
         }
         return (state, same)
     }
@@ -155,7 +155,7 @@ package struct OriginCopy: Sendable {
     private func copiedCount(
         of state: OriginState, _ from: OriginLog, in log: OriginLog
     ) throws(StoreError) -> Int64 {
-        try OriginFoundation(publisher, log).checkMarker()
+        try GenesisEntry(publisher, log).checkMarker()
         if let number = try log.end(from: 0) {
             guard number <= state.number, try from.bytes(of: number) == log.bytes(of: number),
                 try from.pastEntry(1) == log.pastEntry(1)
@@ -338,7 +338,7 @@ package struct OriginCopy: Sendable {
         if publisher.options.isInterrupted() { throw .publishingInterrupted }
         // Verbatim: a stranger's entry keeps its number, too.
         guard let bytes = try OriginLog(source).bytes(of: number) else {
-            throw try OriginTraces(of: source).absence(namedBy: number)
+            throw try OriginTraces(of: source).missingLog(namedBy: number)
         }
         let commit = try LogCommit(copying: bytes, number, OriginLog(storage), publisher.pause)
         guard try commit.carryOut() else { throw occupied("another log") }

@@ -5,7 +5,7 @@ import StrictJSON
 
 extension DirectoryOrigin {
     /// For how many seconds after an entry its publisher may be about to write the files that it is the first to name.
-    private static let patience: Int64 = 10
+    private static let timeLimit: Int64 = 10
 
     /// Whether the newest entry of the log names a pointer, or a file below `for/`, which has been there before.
     /// - Parameter now: seconds since 1970.
@@ -14,7 +14,7 @@ extension DirectoryOrigin {
         guard let copy = LogCopy(path: path) else { return false }
         return try logged { (log, end, entry) throws(StoreError) in
             guard let place = copy.place(in: entry) else { return false }
-            if place == end, abs(now - entry.createdAt) < Self.patience,
+            if place == end, abs(now - entry.createdAt) < Self.timeLimit,
                 try log.reading(end - 1)?.entry.flatMap(copy.place) == nil
             {
                 return false

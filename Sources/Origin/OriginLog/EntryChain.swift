@@ -20,7 +20,7 @@ struct EntryChain {
 
     init(
         _ entry: EntryOutline, _ number: Int64, signed: Set<ChannelName> = [],
-        pointerByteCountMax: Int = PointerRoom.byteCountMax
+        pointerByteCountMax: Int = PointerCapacity.byteCountMax
     ) {
         (self.number, last, newest) = (number, entry, entry)
         self.signed = signed
@@ -76,7 +76,7 @@ struct EntryChain {
     /// Whether the pointers grow to more than castree writes (``LogCommit/checkRoom(for:upon:_:)``).
     private func overfills(_ later: [ChannelName: Int], _ isSigned: Bool) -> Bool {
         let (now, then) = (byteCounts.values.reduce(0, +), later.values.reduce(0, +))
-        return then > now && then > PointerRoom.limit(byteCountMax, isSigned: isSigned)
+        return then > now && then > PointerCapacity.limit(byteCountMax, isSigned: isSigned)
     }
 
     /// The entry with a channel's pointer, after the last one that counts.
@@ -182,7 +182,7 @@ struct EntryOutline: Sendable {
     }
 
     private func clientProblems(
-        _ number: Int64, after before: [ToldSystem: ClientPlaces]
+        _ number: Int64, after before: [AnnouncedSystem: ClientPlaces]
     ) -> [String] {
         let clients = entry.clients
         var problems: [String] = []

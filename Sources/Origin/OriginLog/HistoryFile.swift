@@ -56,7 +56,7 @@ extension JSONValue {
     /// When an offer was made; the times in a history are distinct and ascending.
     var offerTime: Int64? { self["createdAt"]?.asInt64 }
 
-    func documents(of system: ToldSystem) -> [SizedKey] {
+    func documents(of system: AnnouncedSystem) -> [SizedKey] {
         (self["documents"]?.asArray ?? []).compactMap { document in
             guard let address = document["address"]?.asString.flatMap({ ObjectID($0) }),
                 let byteCount = document["bytes"]?.asInt64
@@ -84,10 +84,10 @@ extension HistoryRows {
 }
 
 package struct HistoryName: Sendable, Hashable, Comparable {
-    package let system: ToldSystem
+    package let system: AnnouncedSystem
     package let channel: ChannelName
 
-    package init(system: ToldSystem, channel: ChannelName) {
+    package init(system: AnnouncedSystem, channel: ChannelName) {
         self.system = system
         self.channel = channel
     }
@@ -97,7 +97,7 @@ package struct HistoryName: Sendable, Hashable, Comparable {
     }
 }
 
-/// The entries of a log that have what a system's clients are told.
+/// The entries of a log that have what is announced to a system's clients.
 struct ClientPlaces: Sendable, Hashable {
     /// The last entry that set the operator's configuration; `nil` for none.
     var configuration: Int64?

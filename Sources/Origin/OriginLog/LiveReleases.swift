@@ -39,7 +39,7 @@ struct LiveReleases {
         }
     }
 
-    init(_ state: OriginState, pointerByteCountMax: Int = PointerRoom.byteCountMax) {
+    init(_ state: OriginState, pointerByteCountMax: Int = PointerCapacity.byteCountMax) {
         first = state.number
         chain = EntryChain(state, pointerByteCountMax: pointerByteCountMax)
         offered = state.pointers.mapValues(\.liveReleases)

@@ -59,7 +59,7 @@ struct LogCommit {
                 "\(storage.place) would have \(entry.channels.count) channels, more than "
                     + "\(LogEntry.channelCountMax); offer it in a channel that is there")
         }
-        for pointer in entry.pointers.values { try pointer.checkRoom() }
+        for pointer in entry.pointers.values { try pointer.checkSpace() }
         let bytes = entry.serialized()
         guard bytes.count <= LogEntry.byteCountMax else {
             throw tooLarge("entry \(number) of the log", bytes.count, LogEntry.byteCountMax)
@@ -90,24 +90,24 @@ struct LogCommit {
                 + "castree fsck says which entry does not belong to castree")
     }
 
-    /// Checks that the pointers after an entry are not too large for readers (``PointerRoom``).
+    /// Checks that the pointers after an entry are not too large for readers (``PointerCapacity``).
     /// - Throws: `.tooLarge` for a pointer that grows although there is no space for it.
-    static func checkRoom(
+    static func checkSpace(
         for pointer: ChannelPointer, upon state: OriginState, _ log: OriginLog
     ) throws(StoreError) {
         var all = state.pointers
         let before = all.updateValue(pointer, forKey: pointer.channel)
-        let limit = PointerRoom.limit(log.pointerByteCountMax, isSigned: pointer.isSigned)
-        var room = PointerRoom(limit, channelCount: all.count)
-        for pointer in all.values { room.take(pointer) }
-        if room.isThere { return }
-        if let vouches = log.vouches {
-            room = PointerRoom(log.pointerByteCountMax, channelCount: all.count)
+        let limit = PointerCapacity.limit(log.pointerByteCountMax, isSigned: pointer.isSigned)
+        var capacity = PointerCapacity(limit, channelCount: all.count)
+        for pointer in all.values { capacity.take(pointer) }
+        if capacity.isThere { return }
+        if let trusts = log.trusts {
+            capacity = PointerCapacity(log.pointerByteCountMax, channelCount: all.count)
             for (channel, other) in all {
-                if channel != pointer.channel, try !vouches(other.seal) { continue }
-                room.take(other)
+                if channel != pointer.channel, try !trusts(other.signedContent) { continue }
+                capacity.take(other)
             }
-            if room.isThere { return }
+            if capacity.isThere { return }
         }
         // A withdrawal must be possible whatever others have written.
         if let before, before.serialized().count >= pointer.serialized().count { return }
@@ -164,7 +164,7 @@ struct LogCommit {
                 throw undecided.map { unknown("\($0); then: \(refusal.message)") } ?? refusal
             case .unknown(let reason): undecided = reason
             case .conditionFailed, .conflict:
-                if let isMine = try standing(undecided) { return isMine }
+                if let isMine = try isWritten(undecided) { return isMine }
             // Nothing shows yet; the write may still arrive.
             }
         }
@@ -172,7 +172,7 @@ struct LogCommit {
     }
 
     /// Whether the entry there is this one; `nil` if there is none.
-    private func standing(_ undecided: UnknownWrite?) throws(StoreError) -> Bool? {
+    private func isWritten(_ undecided: UnknownWrite?) throws(StoreError) -> Bool? {
         do throws(StoreError) {
             guard let author else {
                 guard let bytes = try log.bytes(of: number) else { return nil }

@@ -8,7 +8,7 @@ import VersionTree
 enum LogCopy: Hashable {
     case pointer(ChannelName)
     /// The operator's configuration for a system's clients, below `for/`, like histories.
-    case configuration(ToldSystem)
+    case configuration(AnnouncedSystem)
     case history(HistoryName)
 
     /// Returns `nil` for other paths.
@@ -18,7 +18,8 @@ enum LogCopy: Hashable {
             return
         }
         let parts = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
-        guard parts.count == 3, parts[0] == OriginLayout.clients, let system = ToldSystem(parts[1])
+        guard parts.count == 3, parts[0] == OriginLayout.clients,
+            let system = AnnouncedSystem(parts[1])
         else { return nil }
         if path == OriginLayout.clientConfiguration(of: system.description) {
             self = .configuration(system)
@@ -47,7 +48,7 @@ enum LogCopy: Hashable {
         }
     }
 
-    var system: ToldSystem? {
+    var system: AnnouncedSystem? {
         switch self {
         case .pointer: nil
         case .configuration(let system): system
@@ -57,7 +58,7 @@ enum LogCopy: Hashable {
 
     /// An entry's files for other systems' clients, in the order in which they are written.
     /// - Parameter channel: only files written with this channel; `nil` for all.
-    static func told(in entry: LogEntry, with channel: ChannelName? = nil) -> [LogCopy] {
+    static func announced(in entry: LogEntry, with channel: ChannelName? = nil) -> [LogCopy] {
         entry.clients.sorted { $0.key < $1.key }.flatMap { (system, places) in
             places.histories.keys.filter { $0 == channel ?? $0 }.sorted().map {
                 .history(HistoryName(system: system, channel: $0))
@@ -129,7 +130,7 @@ enum LogCopy: Hashable {
         guard let theirs = seen.log, theirs >= mine else { return false }
         let entry = theirs == mine ? state.entry : try newer(theirs, in: log)
         guard place(in: entry) == theirs else { return false }
-        return try told(in: entry, log, near: seen) == seen.bytes
+        return try announced(in: entry, log, near: seen) == seen.bytes
     }
 
     private func newer(_ number: Int64, in log: OriginLog) throws(StoreError) -> LogEntry {
@@ -160,11 +161,11 @@ enum LogCopy: Hashable {
         in state: OriginState, _ log: OriginLog, near seen: Seen
     ) throws(StoreError) -> [UInt8]? {
         if case .pointer(let channel) = self { return state.pointers[channel]?.serialized() }
-        return try told(in: state.entry, log, near: seen)
+        return try announced(in: state.entry, log, near: seen)
     }
 
     /// The bytes for another system's clients after an entry; `nil` if the log does not know the copy.
-    private func told(
+    private func announced(
         in entry: LogEntry, _ log: OriginLog, near seen: Seen
     ) throws(StoreError) -> [UInt8]? {
         guard let place = place(in: entry) else { return nil }
@@ -196,7 +197,7 @@ enum LogCopy: Hashable {
         case .pointer(let channel): return entry.pointers[channel] == seen.pointer
         case .history(let name):
             return try HistoryFile(seen.document, of: name)?.digest() == entry.rows[name]?.digest
-        case .configuration: return try told(in: entry, log, near: seen) == bytes
+        case .configuration: return try announced(in: entry, log, near: seen) == bytes
         }
     }
 }
@@ -238,7 +239,7 @@ struct CopyWriting {
         // The entry's writer may have died before it was durable, and no pointer may outlive its entry.
         try log.storage.barrier()
         do throws(StoreError) {
-            try writeTold(of: channel, state)
+            try writeAnnounced(of: channel, state)
         } catch {
             guard OriginLog.saysEntryIsBad(error) || error.isOfPlace || error.code == .permission
             else { throw error }
@@ -249,8 +250,8 @@ struct CopyWriting {
         try write(.pointer(channel), of: state, seen: seen, isForced: isForced)
     }
 
-    func writeTold(of channel: ChannelName, _ state: OriginState) throws(StoreError) {
-        for copy in LogCopy.told(in: state.entry, with: channel) { try write(copy, of: state) }
+    func writeAnnounced(of channel: ChannelName, _ state: OriginState) throws(StoreError) {
+        for copy in LogCopy.announced(in: state.entry, with: channel) { try write(copy, of: state) }
     }
 
     /// Writes a copy, unless it is as new as the log, or newer.

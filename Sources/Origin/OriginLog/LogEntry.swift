@@ -13,7 +13,7 @@ struct LogEntry: Sendable, Hashable {
     /// The format of all other origins.
     static let plainFormatVersion: Int64 = 1
     static let byteCountMax = 1 << 20
-    /// Bounds what every later entry repeats: beside it a pointer of any size and some rows have room.
+    /// Bounds what every later entry repeats: beside it a pointer of any size and some rows have space.
     ///
     /// More than the names of 1,000 channels, and the places of their histories for all known systems, ever take.
     static let repeatedByteCountMax = 640 << 10
@@ -33,7 +33,7 @@ struct LogEntry: Sendable, Hashable {
         static let resign = Kind(name: "resign")
         /// Changes the keys that sign pointers.
         static let rotate = Kind(name: "rotate")
-        /// Changes what other systems' clients are told.
+        /// Changes what is announced to other systems' clients.
         static let enable = Kind(name: "enable")
     }
 
@@ -53,9 +53,9 @@ struct LogEntry: Sendable, Hashable {
     var channels: [ChannelName: Int64] = [:]
     var pointers: [ChannelName: ChannelPointer] = [:]
     /// The entries for other systems' clients; empty if no system was ever enabled.
-    var clients: [ToldSystem: ClientPlaces] = [:]
+    var clients: [AnnouncedSystem: ClientPlaces] = [:]
     /// The configurations set by this entry: `for/<system>/config.json` without `log`.
-    var configurations: [ToldSystem: JSONValue] = [:]
+    var configurations: [AnnouncedSystem: JSONValue] = [:]
     var rows: [HistoryName: HistoryRows] = [:]
     /// How the store accepts `If-Match`; only in entry 1.
     var pointerCondition: PointerCondition?
@@ -99,11 +99,11 @@ extension LogEntry {
         return JSONValue.object(members + addedMembers + repeatedMembers).fileBytes
     }
 
-    /// How many bytes of rows for each system have room beside a pointer of any size.
+    /// How many bytes of rows for each system have space beside a pointer of any size.
     var rowsByteCountMax: Int {
         let repeated = JSONValue.object(repeatedMembers).fileBytes.count
-        let room = Self.byteCountMax - ChannelPointer.byteCountMax - (16 << 10) - repeated
-        return max(room, 0) / max(clients.count, 1)
+        let capacity = Self.byteCountMax - ChannelPointer.byteCountMax - (16 << 10) - repeated
+        return max(capacity, 0) / max(clients.count, 1)
     }
 
     /// The members that each later entry repeats, with its own numbers.
@@ -265,15 +265,17 @@ extension LogEntry {
 
     private static func systems(
         _ fields: inout FieldReader, _ key: String
-    ) throws(PointerProblem) -> [(ToldSystem, JSONValue)] {
+    ) throws(PointerProblem) -> [(AnnouncedSystem, JSONValue)] {
         guard let value = fields.take(key) else { return [] }
-        guard let members = value.asObject, !members.isEmpty, members.count <= ToldSystem.countMax
+        guard let members = value.asObject, !members.isEmpty,
+            members.count <= AnnouncedSystem.countMax
         else {
-            throw .broken("its \"\(key)\" are not those of 1 to \(ToldSystem.countMax) systems")
+            throw .broken(
+                "its \"\(key)\" are not those of 1 to \(AnnouncedSystem.countMax) systems")
         }
-        var systems: [(ToldSystem, JSONValue)] = []
+        var systems: [(AnnouncedSystem, JSONValue)] = []
         for member in members {
-            guard let system = ToldSystem(member.key) else {
+            guard let system = AnnouncedSystem(member.key) else {
                 throw .broken("\"\(printable(member.key))\" is no name of a system")
             }
             systems.append((system, member.value))
@@ -313,7 +315,7 @@ extension ClientPlaces {
     }
 
     fileprivate init(
-        _ value: JSONValue, of system: ToldSystem, _ number: Int64
+        _ value: JSONValue, of system: AnnouncedSystem, _ number: Int64
     ) throws(PointerProblem) {
         var fields = try FieldReader(value, place: "what it says of \(system)")
         configuration = try fields.integer(ifThere: "configuration", 1...number)

@@ -28,11 +28,11 @@ extension OriginLog {
     /// A free number far below an end that only strangers' entries have, which are in nobody's way there; `nil` if keys
     /// that can tell have signed what is there, and without such keys.
     private func gap(below end: Int64) throws(StoreError) -> Int64? {
-        guard vouches != nil else { return nil }
+        guard trusts != nil else { return nil }
         var freeCount: Int64 = 0
         for place in stride(from: end, to: 0, by: -1) {
             let there = strangers.contains(place) ? nil : try reading(place)
-            if let entry = there?.entry, try isVouched(entry, place) { return nil }
+            if let entry = there?.entry, try isTrusted(entry, place) { return nil }
             freeCount = there == nil && !strangers.contains(place) ? freeCount + 1 : 0
             if freeCount > Self.gapMax { return place }
         }
@@ -100,8 +100,8 @@ extension OriginLog {
     }
 
     /// The entry that counts at the end of the log, up to the first gap; `nil` if there is no log.
-    func lastEntry(from hint: Int64) throws(StoreError) -> (end: Int64, standing: Standing)? {
-        try end(from: hint).map { (end) throws(StoreError) in (end, try standing(at: end)) }
+    func lastEntry(from hint: Int64) throws(StoreError) -> (end: Int64, valid: ValidEntry)? {
+        try end(from: hint).map { (end) throws(StoreError) in (end, try validEntry(at: end)) }
     }
 
     /// The state after the newest entry, even beyond a gap; `nil` if there is no log.
@@ -114,7 +114,7 @@ extension OriginLog {
     /// The newest entry that counts, even beyond a gap, and the last number that is taken; `nil` if there is no log.
     ///
     /// A new entry in place of a lost one would precede entries that do not follow from it.
-    func newestEntry(from hint: Int64) throws(StoreError) -> (end: Int64, standing: Standing)? {
+    func newestEntry(from hint: Int64) throws(StoreError) -> (end: Int64, valid: ValidEntry)? {
         var newest = try lastEntry(from: hint)
         while let known = newest, let later = try later(than: known.end),
             let newer = try lastEntry(from: later), newer.end > known.end

@@ -57,7 +57,7 @@ extension OriginLog {
                 place = try rows(of: name, in: place).before
                 guard place > 0 else { break }
                 let entry = try pastEntry(place)
-                if try !isVouched(entry, place) {
+                if try !isTrusted(entry, place) {
                     unprovedCount += 1
                     guard unprovedCount <= Self.unprovedCountMax else { continue }
                 }
@@ -79,19 +79,19 @@ extension OriginLog {
     func provedHistory(
         _ name: HistoryName, before entry: LogEntry
     ) throws(StoreError) -> HistoryFile? {
-        guard vouches != nil, let newest = entry.clients[name.system]?.histories[name.channel]
+        guard trusts != nil, let newest = entry.clients[name.system]?.histories[name.channel]
         else { return nil }
         var place = newest
         while place > 0 {
             let past = try pastEntry(place)
-            if try isVouched(past, place) {
+            if try isTrusted(past, place) {
                 return place == newest ? nil : try history(name, in: past)
             }
             place = try rows(of: name, in: place).before
         }
         // Keys that were changed have signed no rows yet, but a pointer beside the history of that time.
         guard let signed = entry.channels[name.channel],
-            case let past = try pastEntry(signed), try isVouched(past, signed),
+            case let past = try pastEntry(signed), try isTrusted(past, signed),
             past.clients[name.system]?.histories[name.channel] != newest
         else { return nil }
         return try history(name, in: past)
@@ -115,7 +115,7 @@ extension OriginLog {
     /// The configuration last set for a system, without `log`; `nil` for none.
     /// - Throws: as ``history(_:in:near:)``.
     func configuration(
-        of system: ToldSystem, in entry: LogEntry
+        of system: AnnouncedSystem, in entry: LogEntry
     ) throws(StoreError) -> JSONValue? {
         guard let place = entry.clients[system]?.configuration else { return nil }
         let past = entry.configurations[system].map { _ in entry }
@@ -131,7 +131,7 @@ extension OriginLog {
 
     /// The documents of systems that histories have named after an entry, or after any later one.
     func documents(
-        of systems: Set<ToldSystem>, keptFrom: Int64, upTo state: OriginState
+        of systems: Set<AnnouncedSystem>, keptFrom: Int64, upTo state: OriginState
     ) throws(StoreError) -> Set<SizedKey> {
         var documents: Set<SizedKey> = []
         guard !systems.isEmpty else { return documents }

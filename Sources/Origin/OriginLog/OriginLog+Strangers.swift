@@ -9,26 +9,26 @@ extension OriginLog {
 
     /// The entry that counts at a number: the one there, or the last before it that no stranger has written.
     /// - Throws: `.damagedOrigin`, `.unsupportedFormat` if the entry cannot be read and nothing is signed.
-    func standing(at number: Int64) throws(StoreError) -> Standing {
+    func validEntry(at number: Int64) throws(StoreError) -> ValidEntry {
         let newest = try reading(number)
         if case .entry(let entry) = newest, try !isDoubtful(entry, number) {
-            return Standing(place: number, entry: entry)
+            return ValidEntry(place: number, entry: entry)
         }
         if let (place, entry) = try base(before: number), newest != nil {
             let base = try state(at: place, entry)
             let isAhead = newest?.entry?.isAhead == true
-            if !base.signed.isEmpty || isAhead || vouches != nil,
-                let standing = try standing(at: number, upon: base, isAhead: isAhead)
+            if !base.signed.isEmpty || isAhead || trusts != nil,
+                let valid = try validEntry(at: number, upon: base, isAhead: isAhead)
             {
-                return standing
+                return valid
             }
         }
         // Without signatures, anybody who may write may publish, and no publication may be lost.
-        return Standing(place: number, entry: try pastEntry(number))
+        return ValidEntry(place: number, entry: try pastEntry(number))
     }
 
     /// An entry that counts.
-    struct Standing {
+    struct ValidEntry {
         var place: Int64
         var entry: LogEntry
         /// As ``EntryChain/overruled``.
@@ -39,14 +39,14 @@ extension OriginLog {
     struct Judged {
         var base: Int64
         var chain: EntryChain
-        var standing: Standing
+        var valid: ValidEntry
         var newer: StoreError?
     }
 
     func countedEntry(_ number: Int64) throws(StoreError) -> LogEntry? {
         guard try reading(number) != nil else { return nil }
-        let standing = try standing(at: number)
-        return standing.place == number ? standing.entry : nil
+        let valid = try validEntry(at: number)
+        return valid.place == number ? valid.entry : nil
     }
 
     /// The error for a copy that names a missing entry.
@@ -75,7 +75,7 @@ extension OriginLog {
             }
         case .refused(let error) where live.passesOver:
             // The following entries count: nobody builds them upon an entry of a newer castree.
-            if vouches != nil { try checkIsStrangers(number, error) }
+            if trusts != nil { try checkIsStrangers(number, error) }
             live.pass()
         case nil where live.passesOver && passesGaps: live.skip()
         default: _ = try pastEntry(number)
@@ -86,8 +86,8 @@ extension OriginLog {
     private func authorship(
         of entry: LogEntry, _ number: Int64, upon place: (ChannelName) -> Int64?
     ) throws(StoreError) -> EntryAuthorship? {
-        guard vouches != nil else { return nil }
-        if try isVouched(entry, number) { return EntryAuthorship(isTrusted: true) }
+        guard trusts != nil else { return nil }
+        if try isTrusted(entry, number) { return EntryAuthorship(isTrusted: true) }
         var authorship = EntryAuthorship()
         for (channel, pointer) in entry.pointers {
             if let place = place(channel),
@@ -104,22 +104,23 @@ extension OriginLog {
     func isTaken(
         _ pointer: ChannelPointer, by other: ChannelPointer
     ) throws(StoreError) -> Bool {
-        guard let vouches, try !vouches(other.seal), try vouches(pointer.seal) else { return false }
+        guard let trusts, try !trusts(other.signedContent), try trusts(pointer.signedContent)
+        else { return false }
         return try !givesWay(pointer, other)
     }
 
-    private func standing(
+    private func validEntry(
         at number: Int64, upon base: OriginState, isAhead: Bool
-    ) throws(StoreError) -> Standing? {
-        var standing = Standing(place: base.number, entry: base.entry)
+    ) throws(StoreError) -> ValidEntry? {
+        var valid = ValidEntry(place: base.number, entry: base.entry)
         var newer: StoreError?
         var chain: EntryChain
         if let judged, judged.base == base.number, judged.chain.number <= number {
-            (chain, standing, newer) = (judged.chain, judged.standing, judged.newer)
+            (chain, valid, newer) = (judged.chain, judged.valid, judged.newer)
         } else {
             chain = EntryChain(base, pointerByteCountMax: pointerByteCountMax)
         }
-        defer { judged = Judged(base: base.number, chain: chain, standing: standing, newer: newer) }
+        defer { judged = Judged(base: base.number, chain: chain, valid: valid, newer: newer) }
         while chain.number < number {
             let next = chain.number + 1
             var reason: String
@@ -129,30 +130,30 @@ extension OriginLog {
                     EntryOutline(entry, next),
                     by: try authorship(of: entry, next, upon: chain.place))
                 if counts {
-                    standing = Standing(place: next, entry: entry, overruled: chain.overruled)
+                    valid = ValidEntry(place: next, entry: entry, overruled: chain.overruled)
                     newer = nil
                 }
                 reason = counts ? "" : breaches.joined(separator: "; ")
             case .refused(let error):
-                if vouches != nil { try checkIsStrangers(next, error) }
-                if vouches == nil, error.code == .unsupportedFormat { newer = error }
+                if trusts != nil { try checkIsStrangers(next, error) }
+                if trusts == nil, error.code == .unsupportedFormat { newer = error }
                 _ = chain.add(nil)
                 reason = error.message
             case nil:
                 _ = chain.add(nil)
                 reason = "it is not there"
             }
-            if standing.place != next { say(passingOver: next, reason, for: standing.place) }
+            if valid.place != next { say(passingOver: next, reason, for: valid.place) }
         }
         // Without a key, nobody can tell that the entry is a stranger's.
         if let newer { throw newer }
-        return chain.signed.isEmpty && !isAhead ? nil : standing
+        return chain.signed.isEmpty && !isAhead ? nil : valid
     }
 
     private func isDoubtful(_ entry: LogEntry, _ number: Int64) throws(StoreError) -> Bool {
         guard number > 1 else { return false }
         if entry.isAhead { return true }
-        if vouches != nil { return try !isVouched(entry, number) }
+        if trusts != nil { return try !isTrusted(entry, number) }
         if isWary { return true }
         do throws(StoreError) {
             let state = try state(at: number, entry)
@@ -174,8 +175,8 @@ extension OriginLog {
                 !entry.isAhead
             else { continue }
             let isCertain =
-                vouches == nil
-                ? entry.pointers.values.contains { $0.log == place } : try isVouched(entry, place)
+                trusts == nil
+                ? entry.pointers.values.contains { $0.log == place } : try isTrusted(entry, place)
             if isCertain || isLast { return (place, entry) }
         }
         return nil
@@ -195,17 +196,17 @@ extension OriginLog {
             let isSigned =
                 if let isKnown {
                     entry.pointers.values.contains { $0.log == place && isKnown($0) }
-                } else { try isVouched(entry, place) }
+                } else { try isTrusted(entry, place) }
             if isSigned { return entry }
         }
-        return try standing(at: range.lowerBound).entry
+        return try validEntry(at: range.lowerBound).entry
     }
 
     /// Whether a trusted key has signed a pointer for this very entry.
-    func isVouched(_ entry: LogEntry, _ number: Int64) throws(StoreError) -> Bool {
-        guard let vouches, !strangers.contains(number) else { return false }
+    func isTrusted(_ entry: LogEntry, _ number: Int64) throws(StoreError) -> Bool {
+        guard let trusts, !strangers.contains(number) else { return false }
         for pointer in entry.pointers.values where pointer.log == number {
-            if try vouches(pointer.seal) { return true }
+            if try trusts(pointer.signedContent) { return true }
         }
         if strangers.count < Self.strangerCountMax { strangers.insert(number) }
         return false
@@ -214,14 +215,14 @@ extension OriginLog {
     /// - Throws: why an entry cannot be read, if it may be a newer castree's: nobody may replace what that builds upon.
     private func checkIsStrangers(_ number: Int64, _ error: StoreError) throws(StoreError) {
         guard error.code == .unsupportedFormat else { return }
-        guard let vouches, let bytes = try bytes(of: number),
+        guard let trusts, let bytes = try bytes(of: number),
             // It has a format number, so it was parsed before.
             let document = try? JSONValue.parse(bytes, limits: JSONLimits(depth: 18))
         else { throw error }
         // The pointers may be newer, too; the signer and the entry are written alike in every format.
         for member in document["pointers"]?.asObject ?? []
         where member.value["log"]?.asInt64 == number {
-            if let seal = PointerSeal(member.value), try vouches(seal) { throw error }
+            if let content = SignedBytes(member.value), try trusts(content) { throw error }
         }
     }
 }

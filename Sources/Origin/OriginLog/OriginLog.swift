@@ -17,10 +17,10 @@ final class OriginLog {
     private var last: OriginState?
     private let heldByteCountMax: Int
     private let tags: TagMeaning
-    /// Bounds the size of the pointers' files of all channels together; see ``PointerRoom``.
+    /// Bounds the size of the pointers' files of all channels together; see ``PointerCapacity``.
     let pointerByteCountMax: Int
     /// Whether a trusted key has signed a pointer; `nil` if nobody can tell.
-    let vouches: ((PointerSeal) throws(StoreError) -> Bool)?
+    let trusts: ((SignedBytes) throws(StoreError) -> Bool)?
     /// Whether a pointer that trusted keys have signed may give way to one that they have not.
     let givesWay: (ChannelPointer, _ other: ChannelPointer) throws(StoreError) -> Bool
     /// Whether numbers without an entry are passed over, if nothing shows that there was one.
@@ -42,7 +42,7 @@ final class OriginLog {
     ///   - heldByteCountMax: bounds the size of the cached entries' files; the last entry is always cached.
     init(
         _ storage: any ObjectStorage, _ tags: TagMeaning = TagMeaning(),
-        vouches: ((PointerSeal) throws(StoreError) -> Bool)? = nil,
+        trusts: ((SignedBytes) throws(StoreError) -> Bool)? = nil,
         givesWay: @escaping (ChannelPointer, ChannelPointer) throws(StoreError) -> Bool = {
             (_, _) throws(StoreError) in true
         },
@@ -50,13 +50,13 @@ final class OriginLog {
         isWary: Bool = false, mayUnsign: Bool = false,
         notice: @escaping (String) -> Void = { _ in },
         heldByteCountMax: Int = 4 << 20,
-        pointerByteCountMax: Int = PointerRoom.byteCountMax
+        pointerByteCountMax: Int = PointerCapacity.byteCountMax
     ) {
         self.storage = storage
         self.tags = tags
-        self.vouches = vouches
+        self.trusts = trusts
         self.givesWay = givesWay
-        self.passesGaps = passesGaps || vouches != nil
+        self.passesGaps = passesGaps || trusts != nil
         self.isWary = isWary
         self.mayUnsign = mayUnsign
         self.notice = notice
@@ -197,10 +197,10 @@ final class OriginLog {
         if said.insert(sentence).inserted { notice(sentence) }
     }
 
-    func noted(_ number: Int64, _ standing: Standing) throws(StoreError) -> OriginState {
-        let state = try state(at: number, standing.entry, overruled: standing.overruled)
-        for (channel, place) in standing.overruled.sorted(by: { $0.key < $1.key }) {
-            say(overruling: channel, in: standing.entry.channels[channel] ?? number, by: place)
+    func noted(_ number: Int64, _ valid: ValidEntry) throws(StoreError) -> OriginState {
+        let state = try state(at: number, valid.entry, overruled: valid.overruled)
+        for (channel, place) in valid.overruled.sorted(by: { $0.key < $1.key }) {
+            say(overruling: channel, in: valid.entry.channels[channel] ?? number, by: place)
         }
         last = state
         return state
@@ -210,12 +210,12 @@ final class OriginLog {
         at number: Int64, _ entry: LogEntry, overruled: [ChannelName: Int64] = [:]
     ) throws(StoreError) -> OriginState {
         var pointers: [ChannelName: ChannelPointer] = [:]
-        let byteCountMax = PointerRoom.readable(pointerByteCountMax)
-        var room = PointerRoom(byteCountMax, channelCount: entry.channels.count)
+        let byteCountMax = PointerCapacity.readable(pointerByteCountMax)
+        var capacity = PointerCapacity(byteCountMax, channelCount: entry.channels.count)
         for (channel, place) in entry.channels.merging(overruled, uniquingKeysWith: { $1 }) {
             if last?.place(of: channel) == place, let known = last?.pointers[channel] {
                 pointers[channel] = known
-                room.take(known)
+                capacity.take(known)
                 continue
             }
             let past = place == number ? entry : try pastEntry(place)
@@ -226,8 +226,8 @@ final class OriginLog {
                         + "one and offers nothing, delete it; then castree fsck --repair")
             }
             pointers[channel] = pointer
-            room.take(pointer)
-            guard room.isThere else {
+            capacity.take(pointer)
+            guard capacity.isThere else {
                 throw StoreError(
                     .tooLarge,
                     "the pointers of \(counted(entry.channels.count, "channel")) in \(storage.place) have more than "
@@ -339,7 +339,7 @@ struct OriginState: Sendable {
 package struct LiveRelease: Sendable, Hashable {
     package let version: PublishedVersion
     package let delivery: PublishedDelivery?
-    /// `nil` if no other system's clients are told of it.
+    /// `nil` if it is announced to no other system's clients.
     package let facts: PublishedFacts?
 
     /// Returns `nil` for what was shipped with the app.

@@ -154,9 +154,9 @@ final class FrameStore: Sendable {
     ) throws(StoreError) {
         var offset: Int64 = 0
         while offset < byteCount {
-            let room = min(Int64(buffer.count), byteCount - offset)
+            let space = min(Int64(buffer.count), byteCount - offset)
             let count = try fileSystem.read(
-                file, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<Int(room)]),
+                file, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<Int(space)]),
                 at: offset)
             guard count > 0 else { return }
             try body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))

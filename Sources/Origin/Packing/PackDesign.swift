@@ -130,7 +130,7 @@ struct PackedContent: Sendable {
 /// Which packs a release gets: files with many objects, which a device fetches instead of each object.
 public struct PackOptions: Sendable, Hashable {
     /// When a release gets its packs.
-    public enum Moment: Sendable, Hashable {
+    public enum Timing: Sendable, Hashable {
         /// Never: devices fetch object by object.
         case never
         /// Before it is offered.
@@ -140,7 +140,7 @@ public struct PackOptions: Sendable, Hashable {
     }
 
     /// When a release gets its packs.
-    public var moment = Moment.before
+    public var timing = Timing.before
     /// From 1 (fast) to 19 (small).
     public var level = 19
     /// How many of the channel's latest contents get a pack that leads from them.

@@ -12,16 +12,16 @@ final class PackSource: Sendable {
     /// The origin's `objects/`, or what was fetched of them; `nil` for none.
     private let objects: OpenedDirectory?
     /// Where a missing object was looked for, for people.
-    let absence: String
+    let missingReason: String
     /// Manifests and their prefixes, which are no objects.
     private let texts: [ObjectID: [UInt8]]
 
     init(
         _ store: Store?, origin objects: OpenedDirectory?, _ fileSystem: any FileSystem,
-        absence: String = "neither in the store nor in the origin",
+        missingReason: String = "neither in the store nor in the origin",
         texts: [ObjectID: [UInt8]] = [:]
     ) {
-        self.absence = absence
+        self.missingReason = missingReason
         self.store = store
         self.objects = objects
         self.fileSystem = fileSystem
@@ -29,7 +29,7 @@ final class PackSource: Sendable {
     }
 
     func adding(_ texts: [ObjectID: [UInt8]]) -> PackSource {
-        PackSource(store, origin: objects, fileSystem, absence: absence, texts: texts)
+        PackSource(store, origin: objects, fileSystem, missingReason: missingReason, texts: texts)
     }
 
     func read(_ object: Reference) throws(StoreError) -> [UInt8]? {
@@ -77,7 +77,7 @@ final class PackSource: Sendable {
     private func missing(_ address: ObjectID) -> StoreError {
         guard let store else {
             return .damagedOrigin(
-                "object \(address) is \(absence); castree publish --verify repairs its version",
+                "object \(address) is \(missingReason); castree publish --verify repairs its version",
                 object: address)
         }
         // An object that cannot be examined cannot be read.

@@ -104,7 +104,7 @@ struct Packer {
         ).first {
             notice(
                 "no pack is made from version \(base.version): its object "
-                    + "\(object.address.shortDescription) is \(source.absence)")
+                    + "\(object.address.shortDescription) is \(source.missingReason)")
             return nil
         }
         if let object = try sketches.add(

@@ -21,7 +21,7 @@ extension OriginPruner {
             }
             trimmed.log = number
             do throws(StoreError) {
-                if pointer.isSigned { trimmed = try publisher.seal(trimmed, upon: state) }
+                if pointer.isSigned { trimmed = try publisher.sign(trimmed, upon: state) }
             } catch {
                 // Anybody may have written such a channel: its files stay, and the prune continues.
                 guard error.code == .untrusted, try publisher.hasSigned(in: state, log),

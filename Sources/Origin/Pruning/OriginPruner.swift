@@ -46,7 +46,7 @@ package struct OriginPruner: Sendable {
         var (tryCount, commitCount, trimmedCount) = (0, 0, 0)
         var copies = CopiesState.unknown
         var left: Set<ChannelName> = []
-        var mayMakeRoom = true
+        var mayMakeSpace = true
         while true {
             let next: LogEntry?
             do throws(StoreError) {
@@ -77,7 +77,7 @@ package struct OriginPruner: Sendable {
             }
             let written = try publisher.commit(entry, upon: state, log) {
                 (commit) throws(StoreError) in
-                try carryOut(commit, survey, state, grace, &mayMakeRoom)
+                try carryOut(commit, survey, state, grace, &mayMakeSpace)
             }
             guard let after = written else {
                 try publisher.wait(behindOthers: &tryCount)
@@ -124,13 +124,13 @@ package struct OriginPruner: Sendable {
     /// - Returns: whether the entry is there; otherwise somebody else's is.
     private func carryOut(
         _ commit: LogCommit, _ survey: OriginSurvey, _ state: OriginState, _ grace: Int64,
-        _ mayMakeRoom: inout Bool
+        _ mayMakeSpace: inout Bool
     ) throws(StoreError) -> Bool {
         do throws(StoreError) {
             return try commit.carryOut()
         } catch {
-            guard error.code == .outOfSpace, mayMakeRoom else { throw error }
-            mayMakeRoom = false
+            guard error.code == .outOfSpace, mayMakeSpace else { throw error }
+            mayMakeSpace = false
             let freed = try sweep(survey, state, 0, grace, isDryRun: false)
             guard freed.garbage.count > 0 else { throw error }
             return try commit.carryOut()

@@ -3,10 +3,10 @@ import HotPush
 import Storage
 import StrictJSON
 
-/// What an origin without a log tells other systems' clients, to be added to a log.
+/// What an origin without a log announces to other systems' clients, to be added to a log.
 struct CopiedClients {
     private var histories: [HistoryFile] = []
-    private var configurations: [(system: ToldSystem, value: JSONValue)] = []
+    private var configurations: [(system: AnnouncedSystem, value: JSONValue)] = []
 
     /// An entry with this many bytes of offers leaves the others to the next one.
     private static let rowsByteCountMax = 512 << 10
@@ -53,7 +53,7 @@ struct CopiedClients {
         for member in document?.asObject ?? [] {
             let words = member.key.split(separator: " ").map(String.init)
             guard words.count == 2, let count = member.value.asInt64, 1..<1 << 40 ~= count,
-                let system = ToldSystem(words[0]), let channel = try? ChannelName(words[1])
+                let system = AnnouncedSystem(words[0]), let channel = try? ChannelName(words[1])
             else { continue }
             let name = HistoryName(system: system, channel: channel)
             if let known = histories.firstIndex(where: { $0.name == name }) {

@@ -41,9 +41,9 @@ extension OriginPublisher {
         _ log: OriginLog, isSaid: Bool = true
     ) throws(StoreError) -> OriginState {
         var base = try trusted(state, channel, log, isSaid: isSaid)
-        if options.sealing.isSigning, options.sealing.adopts {
+        if options.signing.isSigning, options.signing.adopts {
             var other = self
-            other.options.sealing.adopts = false
+            other.options.signing.adopts = false
             // Where others have changed the keys since, what these have signed last counts no more.
             let known = try allowing(
                 [.untrusted], try other.trusted(state, channel, other.makeLog(), isSaid: false))
@@ -59,16 +59,16 @@ extension OriginPublisher {
     private func objection(
         to version: PublishedVersion, in channel: ChannelName, _ state: OriginState
     ) throws(StoreError) -> StoreError? {
-        let sealing = options.sealing
+        let signing = options.signing
         for pointer in state.pointers.values.sorted(by: { $0.channel < $1.channel }) {
             let offered = pointer.releases.compactMap(\.version)
                 .map { WithdrawnVersion(name: $0.name, content: $0.content) }
             let other = offered.first { $0.bars(version) }
-            let withdrawn = sealing.adopts ? nil : pointer.withdrawn.first { $0.bars(version) }
+            let withdrawn = signing.adopts ? nil : pointer.withdrawn.first { $0.bars(version) }
             guard let name = (other ?? withdrawn)?.name else { continue }
-            let origin = try sealing.origin(at: storage, saidBy: state.pointers.values)
-            let isOwn = !sealing.isSigning || sealing.knows(pointer, of: origin)
-            guard isOwn || sealing.adopts && pointer.channel == channel else { continue }
+            let origin = try signing.origin(at: storage, saidBy: state.pointers.values)
+            let isOwn = !signing.isSigning || signing.knows(pointer, of: origin)
+            guard isOwn || signing.adopts && pointer.channel == channel else { continue }
             let advice =
                 "; no key that is known here has signed that: if it is not yours, leave --adopt out"
             return StoreError(

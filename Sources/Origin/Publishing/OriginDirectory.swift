@@ -131,8 +131,8 @@ struct OriginDirectory {
     ) throws(StoreError) -> DirectoryStorage {
         let (path, notice, isRepairing) = (path, options.notice, isRepairing)
         var rescue = DirectoryStorage.Rescue(
-            makeRoom: { (root) throws(StoreError) in
-                try OriginReserve.makeRoom(in: root, fileSystem)
+            makeSpace: { (root) throws(StoreError) in
+                try OriginReserve.makeSpace(in: root, fileSystem)
             },
             setAside: { name, aside in
                 notice(
@@ -270,7 +270,7 @@ enum OriginReserve {
 
     /// Deletes the reserve or, without one, the caches of packing.
     /// - Returns: whether there was any of it.
-    static func makeRoom(
+    static func makeSpace(
         in root: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> Bool {
         if try fileSystem.status(root, path)?.kind == .regular {

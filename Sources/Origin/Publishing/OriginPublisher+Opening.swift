@@ -9,21 +9,21 @@ extension OriginPublisher {
     /// The log, judged by the keys that sign here.
     /// - Parameter isWary: whether something is to be deleted.
     func makeLog(isWary: Bool = false) -> OriginLog {
-        let sealing = options.sealing
+        let signing = options.signing
         var rotated: [Int64: Bool] = [:]
-        var vouches: ((PointerSeal) throws(StoreError) -> Bool)?
-        if sealing.isSigning, !sealing.adopts {
+        var trusts: ((SignedBytes) throws(StoreError) -> Bool)?
+        if signing.isSigning, !signing.adopts {
             var origin: String??
-            vouches = { (seal) throws(StoreError) in
-                guard try sealing.vouches(for: seal, of: nil) else { return false }
-                if origin == nil { origin = .some(try sealing.originOfPlace(storage)) }
-                return try sealing.vouches(for: seal, of: origin ?? nil)
+            trusts = { (content) throws(StoreError) in
+                guard try signing.verifies(content, of: nil) else { return false }
+                if origin == nil { origin = .some(try signing.originOfPlace(storage)) }
+                return try signing.verifies(content, of: origin ?? nil)
             }
         }
         return OriginLog(
-            storage, vouches: vouches,
+            storage, trusts: trusts,
             givesWay: { (pointer, other) throws(StoreError) in
-                if sealing.knows(other, of: pointer.origin) { return true }
+                if signing.knows(other, of: pointer.origin) { return true }
                 let version = pointer.trustVersion ?? TrustFile.firstVersion
                 if let isRotated = rotated[version] { return isRotated }
                 // Whoever builds upon it is told by whom the keys were changed.
@@ -31,14 +31,14 @@ extension OriginPublisher {
                 rotated[version] = isRotated
                 return isRotated
             },
-            isWary: isWary, mayUnsign: sealing.allowsFewer, notice: options.notice)
+            isWary: isWary, mayUnsign: signing.allowsFewer, notice: options.notice)
     }
 
     /// The origin's state, and what was found as a channel's pointer; an origin without a log gets one.
     /// - Parameters:
     ///   - channel: the one that the command is about.
     ///   - isCreating: whether to make a missing origin.
-    ///   - isUrgent: whether to continue in spite of errors in what other systems' clients were told.
+    ///   - isUrgent: whether to continue in spite of errors in what was announced to other systems' clients.
     ///   - check: refuses a wrong command, before a log is begun for it.
     /// - Throws: `.noOrigin`; `.damagedOrigin` also for a log that has lost its last entries; what `check` throws.
     func open(
@@ -64,10 +64,10 @@ extension OriginPublisher {
                 return (state, seen)
             }
             guard storage.isOnDisk, seen.pointer?.log == nil, !traces.channels.isEmpty else {
-                throw traces.absence(namedBy: seen.pointer?.log)
+                throw traces.missingLog(namedBy: seen.pointer?.log)
             }
         }
-        let state = try OriginFoundation(self, log).lay(
+        let state = try GenesisEntry(self, log).create(
             seen, isUrgent: isUrgent, checking: check)
         // Somebody else may have been faster.
         try check(state)
@@ -108,7 +108,7 @@ extension OriginPublisher {
             guard let pointer = seen.pointer, let named = pointer.log, named > state.number,
                 try !log.has(named),
                 // With keys that can tell, a stranger's pointer does not prevent publishing.
-                try log.vouches?(pointer.seal) ?? true,
+                try log.trusts?(pointer.signedContent) ?? true,
                 // In an interrupted take-over, entry 1 offers what the pointer of an older log does.
                 try log.reading(1)?.entry?.pointers[channel]?.takesOver(pointer) != true
             else { return nil }
@@ -140,10 +140,10 @@ extension OriginPublisher {
     func finishing(
         _ only: ChannelName?, upon state: OriginState, _ log: OriginLog
     ) throws(StoreError) -> OriginState {
-        let (sealing, place) = (options.sealing, storage.identity)
-        guard sealing.isSigning else { return state }
+        let (signing, place) = (options.signing, storage.identity)
+        guard signing.isSigning else { return state }
         var state = state
-        for channel in try sealing.unfinished(at: place, upon: state.pointers).map(\.channel)
+        for channel in try signing.unfinished(at: place, upon: state.pointers).map(\.channel)
         where only == nil || only == channel {
             // No prune may delete what is found there before it is committed.
             let lock = try OriginLock(storage, options, .sharing)
@@ -152,7 +152,7 @@ extension OriginPublisher {
                 to: channel, upon: state, log, isSealed: true, isFinished: true
             ) {
                 (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
-                let unfinished = try sealing.unfinished(at: place, upon: state.pointers)
+                let unfinished = try signing.unfinished(at: place, upon: state.pointers)
                 guard let pointer = unfinished.first(where: { $0.channel == channel }) else {
                     return nil
                 }
@@ -167,12 +167,12 @@ extension OriginPublisher {
         _ pointer: ChannelPointer, upon state: OriginState
     ) throws(StoreError) -> ChannelPointer? {
         // By the keys that have signed it: in a rotation others sign, too.
-        var sealing = options.sealing
+        var signing = options.signing
         func said(_ rest: String) -> String {
-            PointerSealing.unfinished(pointer, at: storage.identity, rest)
+            PointerSigning.unfinished(pointer, at: storage.identity, rest)
         }
         let ids = Set(pointer.signatures.map(\.key))
-        sealing.signers = sealing.signers.filter { ids.contains($0.key.id) }
+        signing.signers = signing.signers.filter { ids.contains($0.key.id) }
         let offered = Set(state.pointers.values.flatMap(\.liveReleases))
         for release in pointer.liveReleases where !offered.contains(release) {
             guard try !mayBeOffered(release, signedAt: pointer.log ?? 0, upon: state) else {
@@ -184,7 +184,7 @@ extension OriginPublisher {
                         + "wanted, publish it again"))
             return nil
         }
-        guard sealing.signers.count == ids.count, let origin = pointer.origin else {
+        guard signing.signers.count == ids.count, let origin = pointer.origin else {
             throw .untrusted(
                 said(
                     "it cannot be finished, since not all of "
@@ -194,9 +194,9 @@ extension OriginPublisher {
         }
         options.notice(said("devices may have seen it, so it is written first"))
         var next = pointer.renewed(now: now())
-        try sealing.raise(&next, in: origin)
+        try signing.raise(&next, in: origin)
         next.log = state.number + 1
-        return try sealing.sign(next, now: now())
+        return try signing.sign(next, now: now())
     }
 
     /// Whether a release that no entry offers has all of its files, and keeps them; see rule U of docs/buckets.md.
@@ -212,7 +212,7 @@ extension OriginPublisher {
         // This reads the documents, of which some have no known size.
         let named = try allowing(
             { ReleaseFiles.saysReleaseIsBad($0) || $0.saysFileIsUnreadable },
-            try files.contents() + files.packed() + files.told())
+            try files.contents() + files.packed() + files.announced())
         guard let named else { return false }
         let sized = named.compactMap { file in
             file.byteCount.map { SizedKey(key: file.key, byteCount: $0) }
@@ -259,7 +259,7 @@ extension OriginPublisher {
             let offers = channel.map { "channel \($0) offers what it did before; " } ?? ""
             throw StoreError(
                 .outOfSpace,
-                "\(failure); \(offers)make room in \(printable(work.place)) (\(remedy)), then repeat the "
+                "\(failure); \(offers)free space in \(printable(work.place)) (\(remedy)), then repeat the "
                     + "command", cause: error.cause)
         }
     }

@@ -103,35 +103,35 @@ extension OriginPublisher {
         let (version, channel) = (publication.version, offer.channel)
         let seen = try LogCopy.pointer(channel).read(from: storage)
         let known = try logged(channel, seen, log)
-        let there = if let known { known } else { try OriginFoundation(self, log).planned(seen) }
+        let there = if let known { known } else { try GenesisEntry(self, log).planned(seen) }
         try checkSigning(channel, upon: there, log)
         let state = try base(for: version, in: channel, there, log)
         let packing = ReleasePacking(publication)
-        if options.verifiesObjects, options.packs.moment == .never {
+        if options.verifiesObjects, options.packs.timing == .never {
             try packing.checkKept(in: state)
         }
-        let report = options.packs.moment == .never ? nil : try packing.plan(in: state)
+        let report = options.packs.timing == .never ? nil : try packing.plan(in: state)
         let upload = ReleaseUpload(publication)
         let plan = try upload.plan(in: state)
-        var release = offer.release(.version(plan.standing ?? version))
-        release.delivery = state.counted(channel, options.sealing)
+        var release = offer.release(.version(plan.existing ?? version))
+        release.delivery = state.counted(channel, options.signing)
             .delivery(of: version.manifest, in: channel)
         let facts = try planFacts(publication, state, log)
-        release.facts = facts?.standing ?? facts.map { PublishedFacts(address: $0.address) }
+        release.facts = facts?.existing ?? facts.map { PublishedFacts(address: $0.address) }
         let before = state.pointers[channel] ?? .empty(channel, now: now())
         var after = offering(release, version, upon: before)
         if options.verifiesObjects, before.offersOlder(version) {
             options.notice(Publisher.mending(version, channel))
         }
-        if after == nil, options.sealing.renews(before, now: now()) {
+        if after == nil, options.signing.renews(before, now: now()) {
             after = before.renewed(now: now())
         }
         if var pointer = after {
             pointer.log = state.number + 1
-            after = try seal(pointer, upon: state)
+            after = try sign(pointer, upon: state)
         }
         return PublishPlan(
-            version, sending: plan.lacking, of: upload, writesManifest: plan.standing == nil,
+            version, sending: plan.lacking, of: upload, writesManifest: plan.existing == nil,
             packing: report, facts: facts.map(PlannedFacts.init), pointer: after ?? before,
             before: state.pointers[channel], writesPointer: after != nil)
     }
@@ -140,8 +140,8 @@ extension OriginPublisher {
         _ work: Publication, _ state: OriginState, _ log: OriginLog
     ) throws(StoreError) -> FactsUpload.Plan? {
         let source = ReleaseSource(SeenFiles(in: storage), work.versions)
-        guard try tells(of: work.channel, state, log, source) else { return nil }
-        let making = TwinMaking(source, options, keepsTwins: false)
+        guard try announces(of: work.channel, state, log, source) else { return nil }
+        let making = DeflatedCopyMaking(source, options, keepsDeflatedCopies: false)
         return try FactsUpload(
             work.manifest, work.version, for: work.channel, making, work.watch
         ).plan(in: state)

@@ -14,7 +14,7 @@ extension OriginPublisher {
         while true {
             do throws(StoreError) {
                 let pointers = try trusted(state, channel, log, isSaid: false).pointers
-                return try options.sealing.check(channel, upon: pointers, in: storage)
+                return try options.signing.check(channel, upon: pointers, in: storage)
             } catch {
                 state = try newer(than: state, log, refused: error)
             }
@@ -34,10 +34,10 @@ extension OriginPublisher {
 
     /// Signs a pointer for the entry that follows a state.
     /// - Parameter isTold: whether it is known why one that was signed is not there: somebody else was faster.
-    func seal(
+    func sign(
         _ pointer: ChannelPointer, upon state: OriginState, isTold: Bool = false
     ) throws(StoreError) -> ChannelPointer {
-        try options.sealing.seal(
+        try options.signing.sign(
             pointer, upon: state.pointers, in: storage, now: now(), isTold: isTold,
             notice: options.notice)
     }
@@ -52,10 +52,10 @@ extension OriginPublisher {
         where other != channel && byteCount < ChannelPointer.byteCountMax / 2 {
             guard var pointer = state.pointers[other]?.renewed(now: now()) else { continue }
             pointer.log = number
-            let sealed = try allowing([.untrusted, .badPointer], try seal(pointer, upon: state))
-            guard let sealed else { continue }
-            byteCount += sealed.serialized().count
-            entry.pointers[other] = sealed
+            let signed = try allowing([.untrusted, .badPointer], try sign(pointer, upon: state))
+            guard let signed else { continue }
+            byteCount += signed.serialized().count
+            entry.pointers[other] = signed
             entry.channels[other] = number
         }
     }
@@ -64,7 +64,7 @@ extension OriginPublisher {
     /// - Throws: why it cannot be noted, in which case nothing may be sent.
     func prepare(_ pointer: ChannelPointer, upon before: OriginState) throws(StoreError) {
         try putTrustBack(for: pointer)
-        try options.sealing.prepare(
+        try options.signing.prepare(
             pointer, upon: before.pointers[pointer.channel], at: storage.identity,
             options.wait)
     }
@@ -74,9 +74,9 @@ extension OriginPublisher {
     /// Without them, devices that are behind cannot follow, and the others obey no older ones.
     func putTrustBack(for pointer: ChannelPointer) throws(StoreError) {
         guard let origin = pointer.origin, let newest = pointer.trustVersion else { return }
-        let files = try options.sealing.trusts(of: origin).filter { $0.version <= newest }
+        let files = try options.signing.trusts(of: origin).filter { $0.version <= newest }
         // An adopted origin may have lost any; otherwise one look must do.
-        for file in options.sealing.adopts ? files : files.suffix(1) {
+        for file in options.signing.adopts ? files : files.suffix(1) {
             // Even a stranger's file is replaced: the pointers that name it are signed by this one.
             guard try TrustFile.ifSound(try storage.trust(file.version)) != file else { continue }
             try write(file) { _ in true }
@@ -89,7 +89,7 @@ extension OriginPublisher {
     /// Remembers what was signed, and writes the id of a newly signed origin into its marker.
     func signed(_ pointer: ChannelPointer, upon before: OriginState) {
         guard pointer.isSigned, let origin = pointer.origin else { return }
-        options.sealing.remember(pointer, at: storage.identity, options.wait) {
+        options.signing.remember(pointer, at: storage.identity, options.wait) {
             (version) throws(StoreError) in try storage.trust(version)
         }
         guard !before.pointers.values.contains(where: { $0.isSigned && $0.origin == origin })
@@ -105,8 +105,8 @@ extension OriginPublisher {
 
     /// The pointer with fewer releases; `nil` if that changes nothing, or it is signed and nobody signs now.
     func trimmed(_ pointer: ChannelPointer, to count: Int) -> ChannelPointer? {
-        let sealing = options.sealing
-        guard !pointer.isSigned || sealing.isSigning || sealing.allowsFewer else { return nil }
+        let signing = options.signing
+        guard !pointer.isSigned || signing.isSigning || signing.allowsFewer else { return nil }
         return pointer.trimmed(to: count, now: now())
     }
 
@@ -123,15 +123,15 @@ extension OriginPublisher {
         _ state: OriginState, _ channel: ChannelName, _ log: OriginLog, isSaid: Bool = true,
         isRotating: Bool = false
     ) throws(StoreError) -> OriginState {
-        let sealing = options.sealing
-        guard sealing.isSigning, !sealing.adopts, let newest = state.pointers[channel] else {
+        let signing = options.signing
+        guard signing.isSigning, !signing.adopts, let newest = state.pointers[channel] else {
             return state
         }
-        let origin = try sealing.origin(at: storage, saidBy: state.pointers.values)
-        if try sealing.vouches(for: newest.seal, of: origin) { return state }
+        let origin = try signing.origin(at: storage, saidBy: state.pointers.values)
+        if try signing.verifies(newest.signedContent, of: origin) { return state }
         let (last, first) = (state.entry.channels[channel] ?? 0, state.entry.keptFrom)
         let isKnown: ((ChannelPointer) -> Bool)? =
-            isRotating ? { sealing.knows($0, of: origin) } : nil
+            isRotating ? { signing.knows($0, of: origin) } : nil
         var place = last
         while place > first {
             let before = try log.signedEntry(in: first..<place, by: isKnown)
@@ -142,8 +142,8 @@ extension OriginPublisher {
             // Live by rule G only if an entry from `kept` on still offers it; `before` is one.
             guard
                 isRotating
-                    ? sealing.knows(pointer, of: origin)
-                    : try sealing.vouches(for: pointer.seal, of: origin)
+                    ? signing.knows(pointer, of: origin)
+                    : try signing.verifies(pointer.signedContent, of: origin)
             else { continue }
             if !isRotating, try isRotated(since: pointer) { return state }
             if isSaid { log.say(overruling: channel, in: last, by: earlier) }
@@ -159,7 +159,9 @@ extension OriginPublisher {
         for channel in state.pointers.keys {
             let known = try allowing(
                 [.untrusted], try trusted(state, channel, log, isSaid: false))?.pointers[channel]
-            if let known, try options.sealing.vouches(for: known.seal, of: nil) { return true }
+            if let known, try options.signing.verifies(known.signedContent, of: nil) {
+                return true
+            }
         }
         return false
     }
@@ -171,9 +173,9 @@ extension OriginPublisher {
         guard let origin = pointer.origin,
             let next = try TrustFile.ifSound(try storage.trust(version + 1))
         else { return false }
-        if try options.sealing.hasMade(next, of: origin) { return true }
+        if try options.signing.hasMade(next, of: origin) { return true }
         // What a key remembers counts, whatever is in its place.
-        var known = try options.sealing.trusts(of: origin).first { $0.version == version }
+        var known = try options.signing.trusts(of: origin).first { $0.version == version }
         if known == nil { known = try TrustFile.ifSound(try storage.trust(version)) }
         guard let last = known, last.counts(pointer),
             next.isFollowing(last.trusted, last.version, of: origin)
@@ -191,7 +193,7 @@ extension OriginPublisher {
 
     /// Signs unchanged pointers anew, in an entry for each.
     package func resign(_ only: ChannelName? = nil) throws(StoreError) -> [OriginCommit] {
-        try options.sealing.requireSigner()
+        try options.signing.requireSigner()
         let log = makeLog()
         var refused: [ChannelName: StoreError] = [:]
         let state = try open(only ?? .stable, log) { (state) throws(StoreError) in
@@ -209,7 +211,7 @@ extension OriginPublisher {
                 }
                 let known = try trusted(state, channel, log, isSaid: false).pointers[channel]
                 _ = try known.map { (pointer) throws(StoreError) in
-                    try options.sealing.end(of: pointer, now: now())
+                    try options.signing.end(of: pointer, now: now())
                 }
             }
             if let first = refused.min(by: { $0.key < $1.key })?.value,
@@ -244,10 +246,10 @@ extension OriginPublisher {
     package func rotate(
         _ rotation: TrustRotation
     ) throws(StoreError) -> (step: TrustRotation.Step, commits: [OriginCommit]) {
-        try options.sealing.requireSigner()
-        guard !options.sealing.trusted.isEmpty else {
+        try options.signing.requireSigner()
+        guard !options.signing.trusted.isEmpty else {
             var publisher = self
-            publisher.options.sealing.trusted = try rotation.known(to: options.sealing)
+            publisher.options.signing.trusted = try rotation.known(to: options.signing)
             return try publisher.rotate(rotation)
         }
         let log = makeLog()
@@ -306,11 +308,11 @@ extension OriginPublisher {
     ) throws(StoreError) -> TrustRotation.Step {
         var known: [TrustFile] = []
         if let origin = pointers.values.compactMap(\.origin).min() {
-            try options.sealing.checkOrigin(origin, of: pointers, storage)
-            known = try options.sealing.trusts(of: origin)
+            try options.signing.checkOrigin(origin, of: pointers, storage)
+            known = try options.signing.trusts(of: origin)
         }
         return try rotation.step(
-            upon: pointers, by: options.sealing, in: storage.place, log: number + 1,
+            upon: pointers, by: options.signing, in: storage.place, log: number + 1,
             signing: only.map { [$0] } ?? [], now: now()
         ) { (version) throws(StoreError) in
             // What a key remembers counts, whatever is in its place, and is restored.
@@ -325,14 +327,14 @@ extension OriginPublisher {
     private func known(
         in state: OriginState, _ log: OriginLog, _ only: ChannelName? = nil
     ) throws(StoreError) -> [ChannelName: ChannelPointer] {
-        let sealing = options.sealing
-        let origin = try sealing.origin(at: storage, saidBy: state.pointers.values)
+        let signing = options.signing
+        let origin = try signing.origin(at: storage, saidBy: state.pointers.values)
         let all = state.pointers.filter { only == nil || $0.key == only }
         var pointers = all
-        for (channel, pointer) in all where !sealing.knows(pointer, of: origin) {
+        for (channel, pointer) in all where !signing.knows(pointer, of: origin) {
             let trusted = try trusted(state, channel, log, isSaid: only == nil, isRotating: true)
             pointers[channel] = trusted.pointers[channel].flatMap {
-                sealing.knows($0, of: origin) ? $0 : nil
+                signing.knows($0, of: origin) ? $0 : nil
             }
         }
         guard !pointers.isEmpty else { return all }

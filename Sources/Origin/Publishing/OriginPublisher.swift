@@ -45,20 +45,20 @@ package struct OriginPublisher: Sendable {
         _ name: String, of versions: VersionStore, as offer: ReleaseOffer = ReleaseOffer(),
         _ described: Publisher.Description? = nil
     ) throws(StoreError) -> OriginCommit {
-        guard options.packs.moment == .after else {
+        guard options.packs.timing == .after else {
             return try advising(on: offer.channel, name) { () throws(StoreError) in
                 try publishNow(name, of: versions, as: offer, described)
             }
         }
         var publisher = self
-        publisher.options.packs.moment = .never
+        publisher.options.packs.timing = .never
         var commit = try publisher.publish(name, of: versions, as: offer, described)
         options.notice("version \(name) is offered; its packs follow")
         guard let version = commit.plan?.version else { return commit }
         var packer = self
         // It builds upon what it has just signed.
-        packer.options.sealing.trusted = []
-        let packed = try options.withRoom(for: version, in: storage.place, offer.channel) {
+        packer.options.signing.trusted = []
+        let packed = try options.withSpace(for: version, in: storage.place, offer.channel) {
             () throws(StoreError) in try packer.pack(name, of: versions, in: offer.channel)
         }
         guard let packed else { return commit }
@@ -96,15 +96,15 @@ package struct OriginPublisher: Sendable {
             options.notice("channel \(offer.channel) is new; the origin had \(others)")
         }
         let packing = ReleasePacking(publication)
-        if options.verifiesObjects, options.packs.moment == .never {
+        if options.verifiesObjects, options.packs.timing == .never {
             try packing.checkKept(in: state)
         }
-        if options.packs.moment == .before { try packing.prepareIfRoom(in: state) }
+        if options.packs.timing == .before { try packing.prepareIfSpace(in: state) }
         let lock = try OriginLock(storage, options, .sharing)
         defer { withExtendedLifetime(lock) {} }
         let upload = ReleaseUpload(publication)
         let source = ReleaseSource(publication.seen, versions)
-        let making = TwinMaking(source, options)
+        let making = DeflatedCopyMaking(source, options)
         let facts = try FactsUpload(
             publication.manifest, version, for: offer.channel, making, publication.watch)
         var upon: ChannelPointer?
@@ -117,7 +117,7 @@ package struct OriginPublisher: Sendable {
             upon = state.pointers[offer.channel]
             let before = upon ?? .empty(offer.channel, now: now())
             if let after = offering(release, version, upon: before) { return (after, .publish) }
-            return options.sealing.renews(before, now: now())
+            return options.signing.renews(before, now: now())
                 ? (before.renewed(now: now()), .resign) : nil
         }
         var (commit, after): (OriginCommit, OriginState)
@@ -144,7 +144,7 @@ package struct OriginPublisher: Sendable {
     ) -> ChannelPointer? {
         guard options.verifiesObjects, before.offersOlder(version) else {
             let base =
-                options.sealing.adopts ? before.unbarring(version, options.notice) : before
+                options.signing.adopts ? before.unbarring(version, options.notice) : before
             return base.offering(
                 release, keepingDeliveries: options.packs.keptReleaseCount, now: now())
         }
@@ -160,7 +160,7 @@ package struct OriginPublisher: Sendable {
             let number = state.number
             var release = offer.release(.version(version))
             release.delivery = try packing.place(in: &state)
-            if try tells(of: offer.channel, state, log, source) {
+            if try announces(of: offer.channel, state, log, source) {
                 release.facts = try facts.place(in: &state)
             }
             // While the other files were sent, the first may have become useless.
@@ -233,7 +233,7 @@ package struct OriginPublisher: Sendable {
 
     /// Commits what `change` makes of the newest state, repeatedly until nobody else is faster.
     ///
-    /// Each attempt signs the pointer, which names its entry, and tells other systems' clients anew.
+    /// Each attempt signs the pointer, which names its entry, and announces to other systems' clients anew.
     /// - Parameters:
     ///   - seen: the channel's pointer as devices see it; `nil` to read it.
     ///   - source: what is known of files for these clients already.
@@ -249,12 +249,12 @@ package struct OriginPublisher: Sendable {
         let source = source ?? ReleaseSource(SeenFiles(in: storage))
         let seen = if let seen { seen } else { try LogCopy.pointer(channel).read(from: storage) }
         try checkEnd(of: log, state, channel, seen)
-        if !options.sealing.isSigning {
+        if !options.signing.isSigning {
             try LogCopy.checkSigned(seen, channel, by: state, log)
         }
         var state = isFinished ? state : try finishing(channel, upon: state, log)
         // What could not be finished has been told.
-        let isTold = try options.sealing.unfinished(at: storage.identity, upon: state.pointers)
+        let isTold = try options.signing.unfinished(at: storage.identity, upon: state.pointers)
             .contains { $0.channel == channel }
         var tryCount = 0
         while true {
@@ -265,7 +265,7 @@ package struct OriginPublisher: Sendable {
                 changed = try change(&state)
                 changed?.0.log = state.number + 1
                 if !isSealed, let pointer = changed?.0 {
-                    changed?.0 = try seal(pointer, upon: state, isTold: isTold || tryCount > 0)
+                    changed?.0 = try sign(pointer, upon: state, isTold: isTold || tryCount > 0)
                 }
             } catch {
                 state = try newer(than: state, log, refused: error)
@@ -281,7 +281,7 @@ package struct OriginPublisher: Sendable {
             if !isSealed {
                 try restore(besides: changed == nil ? nil : channel, upon: state, in: &entry)
             }
-            try tell(of: channel, upon: state, log, source, &entry)
+            try announce(of: channel, upon: state, log, source, &entry)
             guard !entry.pointers.isEmpty || !entry.rows.isEmpty else {
                 return (try finish(channel, seen, state, log, isUnchanged: true), state)
             }
@@ -307,7 +307,7 @@ package struct OriginPublisher: Sendable {
         }
     ) throws(StoreError) -> OriginState? {
         for pointer in entry.pointers.values {
-            try LogCommit.checkRoom(for: pointer, upon: state, log)
+            try LogCommit.checkSpace(for: pointer, upon: state, log)
         }
         let commit = try LogCommit(entry, state.number + 1, after: state.entry, log, pause)
         for pointer in entry.pointers.values { try prepare(pointer, upon: state) }
@@ -364,7 +364,7 @@ package struct OriginPublisher: Sendable {
             commit.pointerProblem = error
         }
         do throws(StoreError) {
-            if isUnchanged, options.sealing.isSigning { try putTrustBack(for: pointer) }
+            if isUnchanged, options.signing.isSigning { try putTrustBack(for: pointer) }
         } catch {
             options.notice(
                 "a lost version of the trust is not put back, which the next command does: \(error.message)"

@@ -7,9 +7,9 @@ extension OriginState {
     /// The same without channels that no key known here has signed, if a key signs: nothing is fetched or adopted from
     /// them.
     /// - Parameter channel: the channel that is published to; it always counts.
-    func counted(_ channel: ChannelName, _ sealing: PointerSealing) -> OriginState {
-        guard sealing.isSigning else { return self }
-        let pointers = pointers.filter { $0.key == channel || sealing.knowsSigner(of: $0.value) }
+    func counted(_ channel: ChannelName, _ signing: PointerSigning) -> OriginState {
+        guard signing.isSigning else { return self }
+        let pointers = pointers.filter { $0.key == channel || signing.knowsSigner(of: $0.value) }
         return with(pointers)
     }
 
@@ -56,7 +56,7 @@ extension OriginState {
     /// The state of an origin without a log, from its pointers.
     /// - Parameter damaged: gets a channel whose pointer cannot be read.
     init(
-        standingIn storage: any ObjectStorage, damaged: (ChannelName) -> Void = { _ in }
+        existingIn storage: any ObjectStorage, damaged: (ChannelName) -> Void = { _ in }
     ) throws(StoreError) {
         var pointers: [ChannelName: ChannelPointer] = [:]
         for channel in try OriginTraces(of: storage).channels {

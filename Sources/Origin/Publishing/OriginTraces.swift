@@ -82,7 +82,7 @@ struct OriginTraces {
         "restore \(OriginLayout.log)/ from an older copy"
     }
 
-    func absence(namedBy entry: Int64?) -> StoreError {
+    func missingLog(namedBy entry: Int64?) -> StoreError {
         if let loss = loss(namedBy: entry) { return loss }
         return StoreError(
             .noOrigin,

@@ -148,7 +148,7 @@ extension Publisher {
             let byteCount = missing.reduce(0) { $0 + $1.bytes }
             throw StoreError(
                 .incompleteVersion,
-                "version \(name) lacks \(counted(missing.count, "object")) (\(sizeText(byteCount))) and is not "
+                "version \(name) is missing \(counted(missing.count, "object")) (\(sizeText(byteCount))) and is not "
                     + "published; add or pull it again")
         }
         var digester = try Digester(.sha256)

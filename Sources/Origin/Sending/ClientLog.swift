@@ -4,7 +4,7 @@ import Storage
 package import StrictJSON
 package import VersionTree
 
-/// What the log tells other systems' clients after an entry, and what the next entry adds.
+/// What the log announces to other systems' clients after an entry, and what the next entry adds.
 ///
 /// Configurations and histories are values gathered for that entry; documents are sent immediately. After a lost race
 /// everything is made anew upon the newest state. All calls may throw as reading and writing. Belongs to one thread.
@@ -13,8 +13,8 @@ package final class ClientLog {
     private let log: OriginLog
     private let source: ReleaseSource
     private let options: PublisherOptions
-    private var standing: [HistoryName: HistoryFile?] = [:]
-    private var configurations: [ToldSystem: JSONValue] = [:]
+    private var existing: [HistoryName: HistoryFile?] = [:]
+    private var configurations: [AnnouncedSystem: JSONValue] = [:]
     private var histories: [HistoryName: HistoryFile] = [:]
     /// The histories that the newest rows cannot rebuild.
     private var mended: Set<HistoryName> = []
@@ -45,7 +45,7 @@ package final class ClientLog {
         }
         for (name, history) in histories {
             let before = state.entry.clients[name.system]?.histories[name.channel] ?? 0
-            let old = try standing(name)
+            let old = try existing(name)
             let pointer = entry.pointers[name.channel] ?? state.pointers[name.channel]
             entry.rows[name] =
                 if let old, !isWhole(history, after: old) {
@@ -69,7 +69,7 @@ package final class ClientLog {
         return old.offers.count { !kept.contains($0) } > Self.droppedCountMax
     }
 
-    /// A history without the oldest offers for which an entry has no room, if possible with those of listed releases.
+    /// A history without the oldest offers for which an entry has no space, if possible with those of listed releases.
     private func fitting(_ history: HistoryFile, _ pointer: ChannelPointer?) -> HistoryFile {
         let limit = state.entry.rowsByteCountMax
         var (fitting, count) = (history, history.offers.count)
@@ -91,12 +91,12 @@ package final class ClientLog {
     // MARK: Configurations and histories
 
     /// The operator's configuration for a system; `nil` for none.
-    package func configuration(of system: ToldSystem) throws(StoreError) -> JSONValue? {
+    package func configuration(of system: AnnouncedSystem) throws(StoreError) -> JSONValue? {
         if let pending = configurations[system] { return pending }
         return try log.configuration(of: system, in: state.entry)
     }
 
-    package func set(_ configuration: JSONValue, for system: ToldSystem) {
+    package func set(_ configuration: JSONValue, for system: AnnouncedSystem) {
         configurations[system] = configuration.withSortedKeys
     }
 
@@ -108,7 +108,7 @@ package final class ClientLog {
         _ name: HistoryName, reading read: (HistoryFile) throws(StoreError) -> History
     ) throws(StoreError) -> History? {
         let pending = histories[name]
-        let known = if let pending { pending } else { try standing(name) }
+        let known = if let pending { pending } else { try existing(name) }
         guard let file = known else { return nil }
         do throws(StoreError) {
             return try read(file)
@@ -121,7 +121,7 @@ package final class ClientLog {
             // Even if the next entry offers nothing: readers have nothing else.
             let file = sound ?? HistoryFile(name)
             histories[name] = file
-            notice("\(error.message); the next release goes on from what was offered before")
+            notice("\(error.message); the next release continues from what was offered before")
             return try read(file)
         }
     }
@@ -134,9 +134,9 @@ package final class ClientLog {
 
     package func set(_ history: HistoryFile) { histories[history.name] = history }
 
-    private func standing(_ name: HistoryName) throws(StoreError) -> HistoryFile? {
+    private func existing(_ name: HistoryName) throws(StoreError) -> HistoryFile? {
         guard state.entry.clients[name.system]?.histories[name.channel] != nil else { return nil }
-        if let known = standing[name] { return known }
+        if let known = existing[name] { return known }
         // The copy only saves reading entries.
         let copy = try allowing(
             \.saysFileIsUnreadable, try LogCopy.history(name).read(from: log.storage))
@@ -148,9 +148,9 @@ package final class ClientLog {
             guard OriginLog.saysEntryIsBad(error) else { throw error }
             history = try log.soundHistory(name, before: state.entry, near: near)
             mended.insert(name)
-            notice("\(error.message); the next release goes on from what was offered before")
+            notice("\(error.message); the next release continues from what was offered before")
         }
-        standing[name] = .some(history)
+        existing[name] = .some(history)
         return history
     }
 
@@ -168,7 +168,7 @@ package final class ClientLog {
         var stale: [StaleFile] = []
         if try !hasMarker() { stale.append(StaleFile(path: OriginLayout.marker)) }
         let pointers = state.pointers.keys.filter(channels.contains).sorted()
-        for copy in pointers.map(LogCopy.pointer) + LogCopy.told(in: state.entry) {
+        for copy in pointers.map(LogCopy.pointer) + LogCopy.announced(in: state.entry) {
             do throws(StoreError) {
                 if try copy.isAsNew(copy.read(from: log.storage), as: state, log) { continue }
             } catch {
@@ -199,7 +199,7 @@ package final class ClientLog {
     /// - Parameter epoch: that in which a history names it already; `nil` for a new one.
     /// - Returns: the epoch in which it is.
     package func write(
-        document bytes: [UInt8], _ address: ObjectID, of system: ToldSystem,
+        document bytes: [UInt8], _ address: ObjectID, of system: AnnouncedSystem,
         in epoch: Int64? = nil
     ) throws(StoreError) -> Int64 {
         let newest = state.entry.epoch
@@ -214,7 +214,7 @@ package final class ClientLog {
     /// The bytes of a document; `nil` if it is missing.
     /// - Throws: also `.tooLarge` beyond `limit` bytes.
     package func document(
-        _ address: ObjectID, of system: ToldSystem, in epoch: Int64, limit: Int64
+        _ address: ObjectID, of system: AnnouncedSystem, in epoch: Int64, limit: Int64
     ) throws(StoreError) -> [UInt8]? {
         let key = OriginKey(.document(of: system), address, in: epoch)
         let (outcome, bytes) = try source.storage.bytes(
@@ -225,7 +225,7 @@ package final class ClientLog {
 
     /// Whether a document exists and matches its name, as far as this publisher looks.
     package func has(
-        document address: ObjectID, _ byteCount: Int64, of system: ToldSystem, in epoch: Int64
+        document address: ObjectID, _ byteCount: Int64, of system: AnnouncedSystem, in epoch: Int64
     ) throws(StoreError) -> Bool {
         let storage = source.storage
         // No prune deletes what a history names.
@@ -257,18 +257,18 @@ package final class ClientLog {
     }
 }
 
-/// Tells other systems' clients what a channel is about to offer.
+/// Announces to other systems' clients what a channel is about to offer.
 ///
 /// HotPush knows none of them; ClientSystems conforms. Every call may throw what reading and writing throws.
-package protocol OfferTelling: Sendable {
-    /// Whether anybody is told what a channel offers, so that its releases need facts.
-    func tells(of channel: ChannelName, in clients: ClientLog) throws(StoreError) -> Bool
+package protocol OfferAnnouncing: Sendable {
+    /// Whether it is announced to anybody what a channel offers, so that its releases need facts.
+    func announces(of channel: ChannelName, in clients: ClientLog) throws(StoreError) -> Bool
     /// Adds to the next entry of the log what must accompany a pointer.
     ///
     /// It is called before each attempt to write a pointer, and for an existing pointer if something may be missing.
     /// Everything that the pointer names exists.
     /// - Parameter before: what the pointer is built upon; equal to an existing pointer.
-    func tell(
+    func announce(
         _ pointer: ChannelPointer, upon before: ChannelPointer?, in clients: ClientLog
     ) throws(StoreError)
 }

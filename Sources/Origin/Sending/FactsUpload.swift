@@ -10,7 +10,7 @@ final class FactsUpload {
     private let version: PublishedVersion
     private let channel: ChannelName
     private let objects: [Reference]
-    private let making: TwinMaking
+    private let making: DeflatedCopyMaking
     private let watch: UploadWatch
     private var source: ReleaseSource { making.source }
     private var seen: SeenFiles { source.seen }
@@ -24,7 +24,7 @@ final class FactsUpload {
     /// - Throws: `.tooLarge` for a version with too many files.
     init(
         _ manifest: Manifest, _ version: PublishedVersion, for channel: ChannelName,
-        _ making: TwinMaking, _ watch: UploadWatch
+        _ making: DeflatedCopyMaking, _ watch: UploadWatch
     ) throws(StoreError) {
         objects = Array(manifest.references)
         guard objects.count <= ContentFacts.objectCountMax else {
@@ -43,45 +43,46 @@ final class FactsUpload {
         let facts: ContentFacts
         let address: ObjectID
         /// What the release has already, if it is complete; `nil` if something is to be sent.
-        var standing: PublishedFacts?
+        var existing: PublishedFacts?
         var lacking: [Reference] = []
         /// In the order of the deflated copies.
         var epochs: [Int64] = []
 
-        init(_ facts: ContentFacts, standing: PublishedFacts? = nil) throws(StoreError) {
+        init(_ facts: ContentFacts, existing: PublishedFacts? = nil) throws(StoreError) {
             self.facts = facts
-            self.standing = standing
+            self.existing = existing
             address =
-                if let standing { standing.address } else {
+                if let existing { existing.address } else {
                     try ObjectID(of: facts.serialized())
                 }
         }
     }
 
     /// Decides what to send for a commit upon a state; sends nothing.
-    /// - Parameter standing: the origin's epochs of objects that the store may not have.
+    /// - Parameter existing: the origin's epochs of objects that the store may not have.
     func plan(
-        in state: OriginState, standing: [ObjectID: Int64] = [:]
+        in state: OriginState, existing: [ObjectID: Int64] = [:]
     ) throws(StoreError) -> Plan {
-        if let plan = try self.standing(in: state) { return plan }
+        if let plan = try self.existing(in: state) { return plan }
         let known = try known(in: state)
         let others = objects.filter { known.objects[$0.address] == nil }
-        try making.make(others, standing: standing)
+        try making.make(others, existing: existing)
         var plan = try Plan(
             ContentFacts(
                 Array(known.objects.values) + others.compactMap { making.made[$0.address] }))
         let epoch = state.entry.epoch
-        let twins = plan.facts.twins
-        let unknown = twins.filter {
+        let deflatedCopies = plan.facts.deflatedCopies
+        let unknown = deflatedCopies.filter {
             known.epochs[$0.address] == nil && !known.missing.contains($0.address)
         }
-        try seen.look(for: unknown, .twin, upon: epoch, besides: &listed)
-        let made = Set(others.compactMap { making.made[$0.address]?.twin?.address })
-        for twin in twins {
-            let standing = made.contains(twin.address) ? nil : known.epochs[twin.address]
-            let place = standing ?? seen.epoch(of: .twin, twin.address, upon: epoch)
+        try seen.look(for: unknown, .deflatedCopy, upon: epoch, besides: &listed)
+        let made = Set(others.compactMap { making.made[$0.address]?.deflatedCopy?.address })
+        for deflatedCopy in deflatedCopies {
+            let existing =
+                made.contains(deflatedCopy.address) ? nil : known.epochs[deflatedCopy.address]
+            let place = existing ?? seen.epoch(of: .deflatedCopy, deflatedCopy.address, upon: epoch)
             plan.epochs.append(place ?? epoch)
-            if place == nil { plan.lacking.append(twin) }
+            if place == nil { plan.lacking.append(deflatedCopy) }
         }
         return plan
     }
@@ -89,18 +90,18 @@ final class FactsUpload {
     /// Brings in what is missing, for a commit upon a state.
     /// - Parameter state: replaced by the newest one if the upload took so long that its files are useless.
     func place(
-        in state: inout OriginState, standing: [ObjectID: Int64] = [:]
+        in state: inout OriginState, existing: [ObjectID: Int64] = [:]
     ) throws(StoreError) -> PublishedFacts {
         while true {
-            let plan = try plan(in: state, standing: standing)
+            let plan = try plan(in: state, existing: existing)
             placed = PlannedFacts(plan)
-            placed?.twins = sent
-            if let standing = plan.standing { return standing }
+            placed?.deflatedCopies = sent
+            if let existing = plan.existing { return existing }
             let epoch = state.entry.epoch
             try making.send(
-                plan.lacking.map { SizedKey(.twin, $0.address, in: epoch, $0.byteCount) })
-            for twin in plan.lacking { sent.add(twin.byteCount) }
-            placed?.twins = sent
+                plan.lacking.map { SizedKey(.deflatedCopy, $0.address, in: epoch, $0.byteCount) })
+            for deflatedCopy in plan.lacking { sent.add(deflatedCopy.byteCount) }
+            placed?.deflatedCopies = sent
             if let newer = try watch.state(ahead: state) {
                 state = newer
                 continue
@@ -120,7 +121,7 @@ final class FactsUpload {
     }
 
     /// What an offered release has of the same version.
-    private func standing(in state: OriginState) throws(StoreError) -> Plan? {
+    private func existing(in state: OriginState) throws(StoreError) -> Plan? {
         let own = state.pointers[channel].map { [$0] } ?? []
         let others = state.pointers.sorted { $0.key < $1.key }.map(\.value)
         for release in (own + others).flatMap(\.releases)
@@ -128,14 +129,14 @@ final class FactsUpload {
             guard let live = LiveRelease(release), let facts = try source.facts(of: live)
             else { continue }
             if isLooking, try !stands(live) { continue }
-            return try Plan(facts, standing: release.facts)
+            return try Plan(facts, existing: release.facts)
         }
         return nil
     }
 
     private func stands(_ release: LiveRelease) throws(StoreError) -> Bool {
-        guard let twins = try source.twins(of: release) else { return false }
-        return try seen.storage.missing(of: twins, options).isEmpty
+        guard let deflatedCopies = try source.deflatedCopies(of: release) else { return false }
+        return try seen.storage.missing(of: deflatedCopies, options).isEmpty
     }
 
     /// What releases know: the facts by object, the deflated copies' epochs, and which of these are missing or wrong.
@@ -149,10 +150,10 @@ final class FactsUpload {
         for release in state.newest(first: channel, each: { $0.facts?.address })
         where known.objects.count < objects.count {
             guard let facts = try source.facts(of: release),
-                let twins = try source.twins(of: release)
+                let deflatedCopies = try source.deflatedCopies(of: release)
             else { continue }
-            for twin in twins where known.epochs[twin.key.address] == nil {
-                known.epochs[twin.key.address] = twin.key.epoch
+            for deflatedCopy in deflatedCopies where known.epochs[deflatedCopy.key.address] == nil {
+                known.epochs[deflatedCopy.key.address] = deflatedCopy.key.epoch
             }
             for object in objects where known.objects[object.address] == nil {
                 guard let found = facts[object.address], found.byteCount == object.byteCount
@@ -161,13 +162,13 @@ final class FactsUpload {
             }
         }
         guard isLooking else { return known }
-        let twins = Set(known.objects.values.compactMap(\.twin)).map {
-            SizedKey(.twin, $0.address, in: known.epochs[$0.address] ?? 0, $0.byteCount)
+        let deflatedCopies = Set(known.objects.values.compactMap(\.deflatedCopy)).map {
+            SizedKey(.deflatedCopy, $0.address, in: known.epochs[$0.address] ?? 0, $0.byteCount)
         }
-        let missing = try seen.storage.missing(of: twins, options)
+        let missing = try seen.storage.missing(of: deflatedCopies, options)
         known.missing = missing
         known.objects = known.objects.filter { object in
-            object.value.twin.map { !missing.contains($0.address) } ?? true
+            object.value.deflatedCopy.map { !missing.contains($0.address) } ?? true
         }
         return known
     }
@@ -177,7 +178,7 @@ extension PlannedFacts {
     init(_ plan: FactsUpload.Plan) {
         facts = plan.facts
         address = plan.address
-        writesFile = plan.standing == nil
-        for twin in plan.lacking { twins.add(twin.byteCount) }
+        writesFile = plan.existing == nil
+        for deflatedCopy in plan.lacking { deflatedCopies.add(deflatedCopy.byteCount) }
     }
 }

@@ -19,11 +19,11 @@ extension ReleasePacking {
     func place(in state: inout OriginState) throws(StoreError) -> PublishedDelivery? {
         let (version, channel) = (work.version, work.channel)
         guard let prepared else {
-            return state.counted(channel, work.options.sealing)
+            return state.counted(channel, work.options.signing)
                 .delivery(of: version.manifest, in: channel)
         }
         while true {
-            let counted = state.counted(channel, work.options.sealing)
+            let counted = state.counted(channel, work.options.signing)
             var offered = try self.offered(in: counted)
             offered?.packs.packs.removeAll { lost.contains($0.address) }
             let draft = try DeliveryDraft(
@@ -72,7 +72,7 @@ extension ReleasePacking {
     }
 
     private func epoch(
-        for draft: DeliveryDraft, _ standing: PublishedDelivery?, upon newest: Int64
+        for draft: DeliveryDraft, _ existing: PublishedDelivery?, upon newest: Int64
     ) throws(StoreError) -> Int64 {
         let packs = draft.packs.map(\.pack)
         func lacking(_ epoch: Int64) -> Int64 {
@@ -80,7 +80,7 @@ extension ReleasePacking {
                 packs.filter { !seen.contains(OriginKey(.pack, $0.address, in: epoch)) }
                     .reduce(0) { $0 + $1.byteCount }
             }
-            return byteCount(packs) + (standing?.epoch == epoch ? 0 : 2 * byteCount(draft.kept))
+            return byteCount(packs) + (existing?.epoch == epoch ? 0 : 2 * byteCount(draft.kept))
         }
         let candidates = SeenFiles.usableEpochs(upon: newest)
         let best = candidates.min { lacking($0) < lacking($1) } ?? newest
@@ -161,11 +161,11 @@ struct DeliveryDraft: Sendable {
         }
         let made = Set(packs.map(\.pack.base))
         let damaged = Set(prepared.need.offered.damaged.map(\.address))
-        let standing = offered?.packs.filter {
+        let existing = offered?.packs.filter {
             !made.contains($0.base) && !damaged.contains($0.address)
         }
         let all = Self.fitting(
-            (standing ?? []) + packs.map(\.pack), wanted: contents, listed: listed)
+            (existing ?? []) + packs.map(\.pack), wanted: contents, listed: listed)
         let document = Delivery(manifest: manifest, packs: all)
         self.packs = packs
         let new = Set(packs.map(\.pack.address))

@@ -6,7 +6,7 @@ package struct PlannedFacts: Sendable, Hashable {
     package var facts: ContentFacts
     package var address: ObjectID
     package var writesFile: Bool
-    package var twins = FileFigures()
+    package var deflatedCopies = FileFigures()
 }
 
 /// What publishing a version writes, decided before anything is written and then carried out exactly.
@@ -21,7 +21,7 @@ public struct PublishPlan: Sendable, Hashable {
     /// Whether to write the manifest, which the origin does not have.
     public var writesManifest: Bool
     package var packing: PackReport?
-    /// What other systems' clients need of it; `nil` if none is told of the channel.
+    /// What other systems' clients need of it; `nil` if the channel is announced to none.
     package var facts: PlannedFacts?
     /// What the channel offers afterwards.
     package var pointer: ChannelPointer
@@ -54,7 +54,7 @@ extension PublishPlan {
     }
 
     /// - Throws: `.outOfSpace` unless files of these sizes fit, and some more for directories.
-    static func checkRoom(
+    static func checkSpace(
         for files: [Int64], in storage: any ObjectStorage
     ) throws(StoreError) {
         guard let work = storage.work, !files.isEmpty else { return }

@@ -17,13 +17,13 @@ public struct PublisherOptions: Sendable {
     /// Which packs are made, and how.
     public var packs = PackOptions()
     /// Who signs offers, and which pointers may be built upon; by default nobody signs.
-    public var sealing = PointerSealing()
+    public var signing = PointerSigning()
     /// Whether this is a withdrawal, which needs less of an origin than publishing to it.
     package var isWithdrawing = false
     /// Whether to begin a log in an origin with pointers but no log, which is a copied directory, or has lost its log.
     package var takesOver = false
-    /// Tells other systems' clients what is offered; `nil` for nobody.
-    package var telling: (any OfferTelling)?
+    /// Announces to other systems' clients what is offered; `nil` for nobody.
+    package var announcing: (any OfferAnnouncing)?
     /// Gets sentences for people about what went otherwise than expected, from several threads.
     public var notice: @Sendable (String) -> Void = { _ in }
     /// Polled during long work; `true` stops it with `.interrupted`.

@@ -43,7 +43,7 @@ final class ReleasePacking {
 
     /// What making packs would give; `nil` if there is nothing to do.
     func plan(in state: OriginState) throws(StoreError) -> PackReport? {
-        let state = state.counted(work.channel, options.sealing)
+        let state = state.counted(work.channel, options.signing)
         let need = try need(in: state)
         return need.isMet
             ? PackReport(nothingFor: need)
@@ -57,7 +57,7 @@ final class ReleasePacking {
     /// - Returns: whether there is anything to do.
     @discardableResult
     func prepare(in whole: OriginState) throws(StoreError) -> Bool {
-        let state = whole.counted(work.channel, options.sealing)
+        let state = whole.counted(work.channel, options.signing)
         let need = try need(in: state)
         guard !need.isMet else {
             nothing = PackReport(nothingFor: need)
@@ -94,7 +94,7 @@ final class ReleasePacking {
         fetched = (wanted.count, wanted.byteCount)
         let source = PackSource(
             versions.store, origin: objects, home.fileSystem,
-            absence: fetches
+            missingReason: fetches
                 ? "neither in the store nor in the origin"
                 : "not in the store; --fetch-bases fetches it")
         return try pack(need, contents, planned, in: place, source)
@@ -138,8 +138,8 @@ final class ReleasePacking {
     }
 
     /// Does the same but continues without packs on a full disk or an unwritable store.
-    func prepareIfRoom(in state: OriginState) throws(StoreError) {
-        _ = try options.withRoom(
+    func prepareIfSpace(in state: OriginState) throws(StoreError) {
+        _ = try options.withSpace(
             for: version, in: origin, work.channel, besides: [.readOnly, .permission, .io]
         ) { () throws(StoreError) in try prepare(in: state) }
     }
@@ -240,7 +240,7 @@ final class ReleasePacking {
     // MARK: What there is
 
     func checkKept(in state: OriginState) throws(StoreError) {
-        let state = state.counted(work.channel, options.sealing)
+        let state = state.counted(work.channel, options.signing)
         guard let delivery = state.delivery(of: version.manifest, in: work.channel) else { return }
         let remedy =
             "castree pack \(version.name) \(printable(storage.place)) --channel \(work.channel) --verify replaces what is wrong"
@@ -319,7 +319,7 @@ extension ObjectStorage {
 
 extension PublisherOptions {
     /// Continues without packs if there is no space for them, since they only save work.
-    func withRoom<R>(
+    func withSpace<R>(
         for version: PublishedVersion, in origin: String, _ channel: ChannelName,
         besides others: [StoreError.Code] = [], _ body: () throws(StoreError) -> R?
     ) throws(StoreError) -> R? {
@@ -338,7 +338,7 @@ extension PublisherOptions {
     ) {
         let (reason, remedy) =
             switch error.code {
-            case .outOfSpace: (error.advising("").message, "make room, then")
+            case .outOfSpace: (error.advising("").message, "free space, then")
             case .readOnly, .permission:
                 (error.message, "make it writable, then")
             default: (error.message, "then")

@@ -37,17 +37,18 @@ final class ReleaseSource {
     }
 
     /// The deflated copies of a release where they are; `nil` as above.
-    func twins(of release: LiveRelease) throws(StoreError) -> [SizedKey]? {
+    func deflatedCopies(of release: LiveRelease) throws(StoreError) -> [SizedKey]? {
         guard let published = release.facts, let facts = try facts(of: release) else { return nil }
         return try allowing(
-            ReleaseFiles.saysReleaseIsBad, try files(of: release).twins(of: facts, published))
+            ReleaseFiles.saysReleaseIsBad,
+            try files(of: release).deflatedCopies(of: facts, published))
     }
 
     /// The files of a release for other systems' clients; `nil` if it has no facts, or something is missing.
     func content(of offered: OfferedRelease) throws(StoreError) -> ReleaseContent? {
         guard let release = LiveRelease(offered) else { return nil }
         if let known = contents[release] { return known }
-        // Nobody is told of a release without facts, so its manifest need not be fetched.
+        // No release without facts is announced, so its manifest need not be fetched.
         guard let facts = try facts(of: release) else { return nil }
         let manifest = try allowing(
             ReleaseFiles.saysReleaseIsBad, try files(of: release).manifest())
@@ -66,10 +67,10 @@ package final class ReleaseContent {
     private let release: LiveRelease?
     private unowned let source: ReleaseSource
     private var objectEpochs: [ObjectID: Int64]?
-    private var twinEpochs: [ObjectID: Int64]?
+    private var deflatedEpochs: [ObjectID: Int64]?
     /// The object of each deflated copy.
     private lazy var owners = Dictionary(
-        facts.objects.compactMap { object in object.twin.map { ($0.address, object) } }
+        facts.objects.compactMap { object in object.deflatedCopy.map { ($0.address, object) } }
     ) { first, _ in first }
     /// The last deflated copy, cached because an archive's pieces come in order.
     private var last: (address: ObjectID, bytes: [UInt8])?
@@ -107,18 +108,20 @@ package final class ReleaseContent {
     }
 
     /// Bytes of a deflated copy, under the same conditions.
-    package func twin(
+    package func deflatedCopy(
         _ address: ObjectID, _ range: Range<Int64>, of byteCount: Int64
     ) throws(StoreError) -> [UInt8] {
         if let made = try made(address, byteCount) {
             return Array(made[Int(range.lowerBound)..<Int(range.upperBound)])
         }
-        if twinEpochs == nil, let release {
-            let twins = try source.twins(of: release) ?? []
-            twinEpochs = Dictionary(twins.map { ($0.key.address, $0.key.epoch) }) { $1 }
+        if deflatedEpochs == nil, let release {
+            let deflatedCopies = try source.deflatedCopies(of: release) ?? []
+            deflatedEpochs = Dictionary(deflatedCopies.map { ($0.key.address, $0.key.epoch) }) {
+                $1
+            }
         }
         return try fetch(
-            OriginKey(.twin, address, in: twinEpochs?[address] ?? 0), range, byteCount)
+            OriginKey(.deflatedCopy, address, in: deflatedEpochs?[address] ?? 0), range, byteCount)
     }
 
     /// Deflates the store's object again; `nil` if the store does not have it, or this zlib gives other bytes.
@@ -130,10 +133,11 @@ package final class ReleaseContent {
             let versions = source.versions, let owner = owners[address],
             let file = try versions.store.objects.open(owner.address)
         else { return nil }
-        let made = try TwinMaking.twin(address, byteCount, of: file.raw, versions.store.fileSystem)
-        guard let twin = made else { return nil }
-        last = (address, twin)
-        return twin
+        let made = try DeflatedCopyMaking.deflatedCopy(
+            address, byteCount, of: file.raw, versions.store.fileSystem)
+        guard let deflatedCopy = made else { return nil }
+        last = (address, deflatedCopy)
+        return deflatedCopy
     }
 
     private func fetch(

@@ -29,7 +29,7 @@ final class ReleaseUpload {
     /// Where the files are for a commit upon a state.
     struct Plan {
         /// The version where all of it already is.
-        var standing: PublishedVersion?
+        var existing: PublishedVersion?
         /// The epoch of each object, existing or to be sent, in ascending order of objects.
         var epochs: [Int64] = []
         var lacking: [Reference] = []
@@ -42,8 +42,8 @@ final class ReleaseUpload {
     func place(in state: inout OriginState) throws(StoreError) -> PublishedVersion {
         while true {
             let plan = try plan(in: state)
-            if let standing = plan.standing { return standing }
-            try PublishPlan.checkRoom(
+            if let existing = plan.existing { return existing }
+            try PublishPlan.checkSpace(
                 for: plan.lacking.map(\.byteCount) + [version.manifestByteCount], in: storage)
             if let newer = try send(plan.lacking, for: state) {
                 state = newer
@@ -56,16 +56,16 @@ final class ReleaseUpload {
     private func sendDocuments(
         _ plan: Plan, _ epoch: Int64
     ) throws(StoreError) -> PublishedVersion {
-        var standing = version
-        standing.epoch = epoch
-        standing.places = try seen.send(Places(plan.epochs), in: epoch)
+        var existing = version
+        existing.epoch = epoch
+        existing.places = try seen.send(Places(plan.epochs), in: epoch)
         let key = OriginKey(.manifest, version.manifest, in: epoch)
         if !seen.contains(key) {
             let body = try StorageBody(work.manifest.serialized(), address: version.manifest)
             try seen.send(body, key)
             hasSentManifest = true
         }
-        return standing
+        return existing
     }
 
     /// - Returns: a newer state if these objects have become useless; `nil` if all are there.
@@ -102,12 +102,12 @@ final class ReleaseUpload {
         for release in state.pointers.values.flatMap(\.liveReleases)
         where release.version.manifest == version.manifest {
             if isLooking, try !stands(release) { continue }
-            var standing = version
-            (standing.epoch, standing.places) = (release.version.epoch, release.version.places)
-            return Plan(standing: standing)
+            var existing = version
+            (existing.epoch, existing.places) = (release.version.epoch, release.version.places)
+            return Plan(existing: existing)
         }
         let epoch = state.entry.epoch
-        var epochs = try standing(in: state)
+        var epochs = try existing(in: state)
         let wrong = isLooking ? try drop(missingFrom: &epochs) : []
         let unknown = objects.filter {
             epochs[$0.address] == nil && !wrong.contains($0.address)
@@ -132,7 +132,7 @@ final class ReleaseUpload {
     }
 
     /// The epochs of objects that the newest offered releases have, and that may thus be used.
-    private func standing(in state: OriginState) throws(StoreError) -> [ObjectID: Int64] {
+    private func existing(in state: OriginState) throws(StoreError) -> [ObjectID: Int64] {
         var lacking = Set(objects.map(\.address))
         var epochs: [ObjectID: Int64] = [:]
         for release in state.newest(first: work.channel, each: { $0.version.manifest })

@@ -172,7 +172,8 @@ extension ObjectStorage {
         if wanted.count > askedCountMax, !isOnDisk {
             // Nearly all files that are no deflated copies are objects.
             let places = wanted.map {
-                OriginKey.prefix(of: $0.key.kind == .twin ? .twin : .object, in: $0.key.epoch)
+                OriginKey.prefix(
+                    of: $0.key.kind == .deflatedCopy ? .deflatedCopy : .object, in: $0.key.epoch)
             }
             var unlisted = Set(wanted)
             for place in Set(places).sorted() {

@@ -316,8 +316,8 @@ package struct POSIXFileSystem: FileSystem {
     }
 
     package func lock(_ file: Int32, exclusive: Bool) throws(StoreError) -> Bool {
-        let deed = (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB
-        if retrying({ flock(file, deed) }) == 0 { return true }
+        let operation = (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB
+        if retrying({ flock(file, operation) }) == 0 { return true }
         if errno == EWOULDBLOCK { return false }
         throw failure("flock", file)
     }
@@ -345,8 +345,8 @@ private func systemWrite(_ file: Int32, _ bytes: UnsafeRawPointer?, _ count: Int
     write(file, bytes, count)
 }
 
-private func systemRead(_ file: Int32, _ room: UnsafeMutableRawPointer?, _ count: Int) -> Int {
-    read(file, room, count)
+private func systemRead(_ file: Int32, _ buffer: UnsafeMutableRawPointer?, _ count: Int) -> Int {
+    read(file, buffer, count)
 }
 
 extension POSIXFileSystem {
@@ -359,9 +359,10 @@ extension POSIXFileSystem {
 
     @discardableResult
     private func call<N: FixedWidthInteger>(
-        _ name: String, _ directory: Int32, _ path: UnsafePointer<CChar>? = nil, _ deed: () -> N
+        _ name: String, _ directory: Int32, _ path: UnsafePointer<CChar>? = nil,
+        _ operation: () -> N
     ) throws(StoreError) -> N {
-        let result = retrying(deed)
+        let result = retrying(operation)
         guard result >= 0 else { throw failure(name, directory, path) }
         return result
     }

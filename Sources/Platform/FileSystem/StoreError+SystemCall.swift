@@ -17,7 +17,7 @@ extension StoreError {
         systemCall name: String, errno number: Int32, path: String, _ code: Code, _ advice: String
     ) {
         let reason = String(cString: strerror(number))
-        var message = "unable to \(Self.deed(of: name)) \(printable(path)): \(reason)"
+        var message = "unable to \(Self.operation(of: name)) \(printable(path)): \(reason)"
         if !advice.isEmpty { message += "; \(advice)" }
         self.init(
             code, message, cause: .systemCall(name, errno: number, path: path))
@@ -64,7 +64,7 @@ extension StoreError {
         }
     }
 
-    private static func deed(of call: String) -> String {
+    private static func operation(of call: String) -> String {
         switch call {
         case "openat": "open"
         case "fsync", "syncfs": "sync"
@@ -89,7 +89,7 @@ extension StoreError {
 }
 
 extension StoreError {
-    /// Whether no room is left on a disk (ENOSPC), or of a quota (EDQUOT).
+    /// Whether no space is left on a disk (ENOSPC), or of a quota (EDQUOT).
     package var isDiskFull: Bool { errno == ENOSPC || errno == EDQUOT }
     /// Whether the name is taken (EEXIST).
     package var isExisting: Bool { errno == EEXIST || errno == ENOTEMPTY }

@@ -122,7 +122,7 @@ package struct RetryBudget: Sendable {
         for id in ids { failureCounts[id] = nil }
     }
 
-    /// Lets all files begin anew; the pull's own count goes on.
+    /// Lets all files begin anew; the pull's own count continues.
     package mutating func forgetAll() { failureCounts = [:] }
 
     /// Decides about an attempt that did not bring its file.

@@ -126,7 +126,7 @@ final class RequestRunner: Sendable {
     private func wait(_ delay: Duration, _ call: S3Call, _ what: String) {
         let tenths = (delay.milliseconds + 50) / 100
         options.retrying(
-            "\(call.deed) at \(endpoint): \(what) of \(options.retries.failureCountMax) in "
+            "\(call.operation) at \(endpoint): \(what) of \(options.retries.failureCountMax) in "
                 + "\(tenths / 10).\(tenths % 10) s")
         options.wait(delay)
     }
@@ -151,7 +151,7 @@ final class RequestRunner: Sendable {
         request.stallSeconds = call.stallSeconds ?? options.stallSeconds
         // Blanks before a late answer are no body.
         if call.mayFailLate { request.leastByteCount = 0 }
-        request.totalMilliseconds = call.totalMilliseconds ?? Self.patience(call, request)
+        request.totalMilliseconds = call.totalMilliseconds ?? Self.timeLimit(call, request)
         if !call.isSentWhenStopped { request.isStopped = options.isStopped }
         var use = BodyUse.keep
         var received: Int64 = 0
@@ -179,7 +179,7 @@ final class RequestRunner: Sendable {
     ///
     /// Ten times as long as nothing may move, and a second for each 256 bytes that may go or come, which suits 16
     /// requests at once on the slowest of lines.
-    private static func patience(_ call: S3Call, _ request: CarriedRequest) -> Int {
+    private static func timeLimit(_ call: S3Call, _ request: CarriedRequest) -> Int {
         let sent = call.body?.byteCount ?? 0
         let received = max(Int64(call.answerByteCountMax), call.streamedByteCountMax)
         let seconds = Int64(request.stallSeconds) * 10 + sent / 256 + received / 256
@@ -291,7 +291,7 @@ final class RequestRunner: Sendable {
         _ call: S3Call, _ reason: String, _ tries: Tries
     ) throws(StoreError) -> CallEnd {
         let sentence =
-            "no answer from \(endpoint) to \(call.deed) in \(tries.count) tries: \(reason)"
+            "no answer from \(endpoint) to \(call.operation) in \(tries.count) tries: \(reason)"
         guard tries.isUndecided else { throw StoreError(.network, sentence) }
         return .undecided(UnknownWrite(sentence))
     }
@@ -306,7 +306,7 @@ final class RequestRunner: Sendable {
             case .body: .io
             default: .network
             }
-        var sentence = "\(call.deed) failed at \(endpoint): \(failure.message)"
+        var sentence = "\(call.operation) failed at \(endpoint): \(failure.message)"
         if failure.kind == .untrusted {
             sentence += "; a file of the certificates to trust instead is named in AWS_CA_BUNDLE"
         }

@@ -41,7 +41,7 @@ struct S3Call {
     }
 
     /// What it does, for messages: `PUT of log/0000000043.json`.
-    var deed: String {
+    var operation: String {
         let operation = query.first.map { " (\($0.name))" } ?? ""
         return "\(method)\(operation) of \(key.map { printable($0) } ?? "the bucket")"
     }

@@ -118,7 +118,7 @@ struct Refusal {
             return StoreError(
                 .outOfSpace,
                 "\(endpoint) takes no more: \(said); raise the quota, and repeat the command (a prune frees what no "
-                    + "release has, and needs room for some small files itself)")
+                    + "release has, and needs space for some small files itself)")
         case _ where isDigest:
             return try damage(call, endpoint, said, fileSystem)
         case (_, "InvalidAccessKeyId"), (_, "SignatureDoesNotMatch"), (_, "InvalidToken"),
@@ -130,7 +130,7 @@ struct Refusal {
         case _ where isClock:
             return StoreError(
                 .accessDenied,
-                "\(endpoint) refuses \(call.deed) for its time (\(said)): "
+                "\(endpoint) refuses \(call.operation) for its time (\(said)): "
                     + (skew.map { "\(Self.clock($0, endpoint)); " } ?? "")
                     + "set the clock that is wrong, and repeat the command")
         case _ where elsewhere != nil:
@@ -139,7 +139,7 @@ struct Refusal {
             return StoreError(.accessDenied, denial(call, endpoint, keys, said))
         default:
             return StoreError(
-                .bucketAnswer, "\(endpoint) answered \(status) to \(call.deed): \(said)")
+                .bucketAnswer, "\(endpoint) answered \(status) to \(call.operation): \(said)")
         }
     }
 
@@ -155,7 +155,7 @@ struct Refusal {
         if let region { places.append("in region \(shown(region))") }
         let place = places.isEmpty ? "elsewhere" : places.joined(separator: ", ")
         return "\(endpoint) says that bucket \(endpoint.bucket) is \(place) (\(said)); "
-            + "\(call.deed) is not sent on: name the right --endpoint and --region"
+            + "\(call.operation) is not sent on: name the right --endpoint and --region"
     }
 
     private func denial(
@@ -170,7 +170,7 @@ struct Refusal {
                     + "refused, too"
             default: "\(call.action) on \(bucket)/*"
             }
-        return "\(endpoint) refuses \(call.deed) to "
+        return "\(endpoint) refuses \(call.operation) to "
             + "\(keys.map { "key \($0.shortID)" } ?? "anonymous requests") (\(said)); "
             + "the policy needs \(right)"
     }
@@ -184,7 +184,7 @@ struct Refusal {
         }
         return StoreError(
             .bucketAnswer,
-            "the bytes of \(call.deed) are altered on the way to \(endpoint) (\(said)); "
+            "the bytes of \(call.operation) are altered on the way to \(endpoint) (\(said)); "
                 + "a proxy between may do that")
     }
 }

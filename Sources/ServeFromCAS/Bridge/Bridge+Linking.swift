@@ -67,9 +67,9 @@ extension Bridge {
         }
     }
 
-    /// Takes what may be sent to a page on the link with this ticket, about `room` bytes at most.
+    /// Takes what may be sent to a page on the link with this ticket, about `space` bytes at most.
     func takeFrames(
-        for id: BridgeSessionID, ticket: UInt64, room: Int, now: Duration
+        for id: BridgeSessionID, ticket: UInt64, space: Int, now: Duration
     ) -> Outgoing {
         locked { state, _ in
             guard let session = state.sessions[id] else { return .ended }
@@ -77,7 +77,7 @@ extension Bridge {
             state.sessions[id]?.isWoken = false
             var frames: [BridgeFrame] = []
             var byteCount = 0
-            while byteCount < room {
+            while byteCount < space {
                 guard let frame = state.sessions[id]?.queue.nextFrame(now: now) else { break }
                 byteCount += frame.payload.count + 32
                 frames.append(frame)

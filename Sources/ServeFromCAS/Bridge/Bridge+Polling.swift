@@ -40,7 +40,7 @@ extension Bridge {
 
     /// Answers a held GET that was woken or is due; `nil` if there is nothing to send yet.
     package func answer(to poll: BridgePoll, now: Duration) -> Response? {
-        switch takeFrames(for: poll.session, ticket: poll.ticket, room: 1 << 20, now: now) {
+        switch takeFrames(for: poll.session, ticket: poll.ticket, space: 1 << 20, now: now) {
         case .ended: return BridgeViolation.noSession.response
         case .replaced: return Self.batch([])
         case .frames(let frames, _):

@@ -89,7 +89,7 @@ public final class Bridge: Sendable {
                 try state.enqueue(content, for: session, &after)
                 return 1
             }
-            try state.makeRoom(for: content.payload.count, &after)
+            try state.makeSpace(for: content.payload.count, &after)
             for id in state.sessions.all.keys { try state.enqueue(content, for: id, &after) }
             return state.sessions.all.count
         }
@@ -97,7 +97,7 @@ public final class Bridge: Sendable {
 
     /// Sends an event to every page, or to one.
     ///
-    /// This never fails: progress that finds no room is dropped, and other events are few.
+    /// This never fails: progress that finds no space is dropped, and other events are few.
     public func announce(_ event: BridgeEvent, to session: BridgeSessionID? = nil) {
         let payload = event.payload
         locked { state, after in
@@ -168,10 +168,10 @@ extension Bridge.State {
     }
 
     /// Checks that a message for all pages fits every queue; drops disconnected pages with a full one.
-    mutating func makeRoom(
+    mutating func makeSpace(
         for byteCount: Int, _ after: inout Bridge.Aftermath
     ) throws(StoreError) {
-        for (id, session) in sessions.all where !session.queue.hasRoom(for: byteCount) {
+        for (id, session) in sessions.all where !session.queue.hasSpace(for: byteCount) {
             guard session.wake == nil else {
                 throw StoreError(.queueFull, "a page does not take its messages; try again later")
             }

@@ -68,10 +68,10 @@ public enum BridgeEvent: Sendable, Hashable {
                 writer.member("done", done)
                 writer.member("total", total)
                 if let version { writer.member("version", version) }
-            case .rolledBack(let version, let reason, let own, let moment):
+            case .rolledBack(let version, let reason, let own, let time):
                 writer.member("version", version)
                 writer.member("reason", reason)
-                if let moment { writer.member("at", moment) }
+                if let time { writer.member("at", time) }
                 if own { writer.member("own", true) }
             }
         }

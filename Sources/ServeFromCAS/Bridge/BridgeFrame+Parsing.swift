@@ -1,6 +1,6 @@
 // Reading frames and batches of frames (docs/bridge-protocol.md).
 extension BridgeFrame {
-    /// The longest header line: W with its session and a number, and some room.
+    /// The longest header line: W with its session and a number, and some space.
     private static let headByteCountMax = 128
 
     package init(

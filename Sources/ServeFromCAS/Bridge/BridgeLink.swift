@@ -65,9 +65,9 @@ package struct BridgeLink: Sendable {
 
     package mutating func pump(now: Duration) {
         guard case .linked(let session, let ticket) = phase else { return }
-        let room = outputCount - socket.outputCount
-        guard room > 0 else { return }
-        switch bridge.takeFrames(for: session, ticket: ticket, room: room, now: now) {
+        let space = outputCount - socket.outputCount
+        guard space > 0 else { return }
+        switch bridge.takeFrames(for: session, ticket: ticket, space: space, now: now) {
         case .frames(let frames, let lookAgain):
             for frame in frames { send(frame) }
             self.lookAgain = lookAgain

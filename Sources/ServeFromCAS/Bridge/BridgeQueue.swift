@@ -32,14 +32,14 @@ struct BridgeQueue: Sendable {
 
     // MARK: Out
 
-    func hasRoom(for byteCount: Int) -> Bool {
+    func hasSpace(for byteCount: Int) -> Bool {
         unacknowledged.count < limits.queueCount && queuedBytes + byteCount <= limits.queueByteCount
     }
 
     /// - Throws: `.tooLarge` over the limit of one message, `.queueFull`.
     mutating func enqueue(_ content: BridgeContent) throws(StoreError) {
         try Self.check(content, limits)
-        guard hasRoom(for: content.payload.count) else {
+        guard hasSpace(for: content.payload.count) else {
             throw StoreError(
                 .queueFull,
                 "\(unacknowledged.count) messages wait for the other side; try again when it has taken some"
@@ -68,7 +68,7 @@ struct BridgeQueue: Sendable {
                 unacknowledged[index] = content
                 return
             }
-            guard hasRoom(for: payload.count) else { return }
+            guard hasSpace(for: payload.count) else { return }
         }
         append(content)
     }
@@ -191,7 +191,7 @@ struct BridgeQueue: Sendable {
     mutating func rewind(to number: UInt64) throws(BridgeViolation) {
         guard number >= acknowledged, number <= everSent else {
             throw BridgeViolation(
-                .protocolError, "a session goes on from \(number), which does not fit it")
+                .protocolError, "a session continues from \(number), which does not fit it")
         }
         sent = number
         flyingBytes = 0

@@ -32,7 +32,7 @@ struct BridgeSessions: Sendable {
 
     /// Links a page to its session, or to a new one if it names none that is known.
     /// - Parameter changes: gets the sessions that began and ended, even if the greeting is refused.
-    /// - Throws: `.tryAgainLater` if all sessions have a connection and there is no room for another.
+    /// - Throws: `.tryAgainLater` if all sessions have a connection and there is no space for another.
     mutating func greet(
         _ wanted: BridgeSessionID?, received: UInt64, wake: (@Sendable () -> Void)?, now: Duration,
         _ changes: inout [BridgeSessionChange]

@@ -30,8 +30,8 @@ public struct AppServerOptions: Sendable {
     /// version without confirmation.
     public var confirmation: Duration?
     /// How many failed starts ban a content; until then it waits, and the next process starts it again.
-    public var strikes = Lifecycle.usualStrikes
-    /// The rules for judging starts, besides ``confirmation`` and ``strikes``; only tests set them.
+    public var failedAttempts = Lifecycle.usualFailedAttempts
+    /// The rules for judging starts, besides ``confirmation`` and ``failedAttempts``; only tests set them.
     package var startRules = StartJudge.Rules(allowed: nil)
     /// How long a page's version is kept after the page's last request and connection.
     public var pinGrace = Duration.seconds(60)
@@ -85,7 +85,7 @@ public struct AppServerOptions: Sendable {
         guard let confirmation else { return nil }
         var rules = startRules
         rules.allowed = confirmation
-        rules.strikes = strikes
+        rules.failedAttempts = failedAttempts
         return StartWatch(versions, rules, showing: canShow)
     }
 
@@ -96,8 +96,8 @@ public struct AppServerOptions: Sendable {
                 "\"\(printable(host))\" is not a host name: write it as in a URL, kiosk.example or "
                     + "kiosk.example:8080, without scheme and path")
         }
-        guard (1...100).contains(strikes) else {
-            throw StoreError(.badOption, "1 to 100 starts may fail, not \(strikes)")
+        guard (1...100).contains(failedAttempts) else {
+            throw StoreError(.badOption, "1 to 100 starts may fail, not \(failedAttempts)")
         }
         try dashboard?.check()
         if dashboard != nil, !hosts.isEmpty {

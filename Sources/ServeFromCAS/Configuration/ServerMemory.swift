@@ -112,12 +112,12 @@ struct ServerMemory: Sendable, Hashable {
     /// Changes what is remembered, or reports that it cannot; a read-only store is served all the same.
     @discardableResult
     static func remember<R>(
-        _ versions: VersionStore, _ trouble: TroubleNotice, _ body: (inout ServerMemory) -> R
+        _ versions: VersionStore, _ problem: FailureNotice, _ body: (inout ServerMemory) -> R
     ) -> R? {
         do throws(StoreError) {
             return try update(versions, body)
         } catch {
-            trouble.tell("the port and the token are not remembered: \(error.message)")
+            problem.tell("the port and the token are not remembered: \(error.message)")
             return nil
         }
     }
@@ -125,10 +125,10 @@ struct ServerMemory: Sendable, Hashable {
     /// Takes the file from other users, where the file system has modes.
     /// - Parameter notice: told that they could read it.
     func keepPrivate(
-        _ versions: VersionStore, _ trouble: TroubleNotice, _ notice: (String) -> Void
+        _ versions: VersionStore, _ problem: FailureNotice, _ notice: (String) -> Void
     ) {
         guard isOpenToOthers else { return }
-        let isPrivate = Self.remember(versions, trouble) { _ in true } ?? false
+        let isPrivate = Self.remember(versions, problem) { _ in true } ?? false
         // If it cannot be read now, that was reported when it was written.
         guard isPrivate, let after = try? ServerMemory(versions), !after.isOpenToOthers else {
             return

@@ -9,7 +9,7 @@ final class DashboardHandler: Sendable {
     private let page: DashboardDocument
     private let status: DashboardDocument
     private let usage: DashboardDocument
-    private let notice: TroubleNotice
+    private let notice: FailureNotice
 
     /// - Parameter held: what the server keeps from being retired; may be called from any thread.
     init(
@@ -27,7 +27,7 @@ final class DashboardHandler: Sendable {
         usage = DashboardDocument(freshFor: .seconds(3)) { () throws(StoreError) in
             Dashboard.Page(bytes: try dashboard.usage(), policy: Self.nothing)
         }
-        self.notice = TroubleNotice(notice)
+        self.notice = FailureNotice(notice)
     }
 
     /// The name of the cookie and of the first address's parameter, with the port, because cookies ignore ports.

@@ -8,7 +8,7 @@ extension AppHandler {
     /// Looks for changes and tells the pages; may wait for other processes.
     func follow() {
         guard lookForStore() else { return }
-        if let change = shelf.refresh() {
+        if let change = cache.refresh() {
             noteRollback(change.before, change.now)
             options.onLifecycleChange?(change.before, change.now)
         }
@@ -80,7 +80,7 @@ extension AppHandler {
             tellOutlived(session, of: own)
             guard let ready = nextVersion else { return }
             // A page that cannot be told from others cannot have a version that has not begun.
-            let page = own ?? shelf.current?.site.version.description
+            let page = own ?? cache.current?.site.version.description
             guard page != ready, getsNext(ready, session) else { return }
             // What was to be shown at once stays so if a worker hid its start.
             let reloads = announced.map { $0.version == ready && $0.reloads } ?? false
@@ -102,16 +102,16 @@ extension AppHandler {
     private func isHere(_ page: String?) -> Bool {
         // Of a page whose version has no valid name nothing is known.
         guard let page, let version = try? VersionName(page) else { return true }
-        return shelf.entry(version) != nil
+        return cache.entry(version) != nil
     }
 
     /// Whether the store no longer has a page's version; may wait for the store.
     ///
-    /// A version that it has stays on the shelf, and so pinned, for the page.
+    /// A version that it has stays in the cache, and so pinned, for the page.
     private func isLost(_ page: String?) -> Bool {
         guard let page, !isHere(page) else { return false }
         do throws(StoreError) {
-            _ = try shelf.open(VersionName(page))
+            _ = try cache.open(VersionName(page))
             return false
         } catch {
             return error.code == .noVersion
@@ -120,7 +120,7 @@ extension AppHandler {
 
     /// Whether a session's page gets a version with its next navigation; pages embedded elsewhere start it only once.
     func getsNext(_ version: String, _ session: BridgeSessionID) -> Bool {
-        if shelf.current?.site.version.description == version { return true }
+        if cache.current?.site.version.description == version { return true }
         let (name, isKnown) = (session.description, mayBeStartedByOthers(version))
         return pins.withLock {
             !$0.isForeign(session: name) && (isKnown || !$0.embedded.contains(name))
@@ -139,12 +139,12 @@ extension AppHandler {
 
     /// What the next navigation gets; may wait for a start in progress.
     var nextVersion: String? {
-        let lifecycle = shelf.lifecycle
-        if let pending = lifecycle.pending, shelf.isFollowing,
+        let lifecycle = cache.lifecycle
+        if let pending = lifecycle.pending, cache.isFollowing,
             startup?.ask({ $0.startsPending(lifecycle) }) == true
         {
             return pending
         }
-        return shelf.current?.site.version.description
+        return cache.current?.site.version.description
     }
 }

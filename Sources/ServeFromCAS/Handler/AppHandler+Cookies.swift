@@ -9,11 +9,11 @@ extension AppHandler {
         guard request.load != .page, !request.isWorkerScript, !request.asksForPage,
             let tag = request.contentTag, let cookie = request.cookie
         else { return false }
-        return shelf.entry(cookie.version)?.tag.map { $0 != tag } ?? false
+        return cache.entry(cookie.version)?.tag.map { $0 != tag } ?? false
     }
 
     /// The cookie of a new page, or of a worker, whose cookie says everything but the content of its version.
-    func renewed(_ request: PinRequest, _ entry: SiteShelf.Entry) -> PinCookie? {
+    func renewed(_ request: PinRequest, _ entry: SiteCache.Entry) -> PinCookie? {
         guard request.load == .page && request.leadsToPage || request.isWorkerScript,
             request.contentTag != entry.tag,
             request.cookie?.version == entry.site.version
@@ -39,6 +39,6 @@ extension AppHandler {
 
     func setting(_ cookie: PinCookie) -> String {
         cookie.setCookie(
-            cookieName, parts.pageSeal, tag: shelf.entry(cookie.version)?.tag, isSecure: isSecure)
+            cookieName, parts.pageSeal, tag: cache.entry(cookie.version)?.tag, isSecure: isSecure)
     }
 }

@@ -19,7 +19,7 @@ extension AppHandler {
         guard request.load == .page, head.mayBeginPage, shown.options.fallback == .navigations,
             !shown.contains(request.path), Responder(site: shown).leadsToPage(head),
             let own = request.cookie?.version, own != shown.version,
-            let before = shelf.entry(own)?.site,
+            let before = cache.entry(own)?.site,
             before.contains(request.path), Responder(site: before).leadsToPage(head)
         else { return nil }
         return PlainAnswer.response(

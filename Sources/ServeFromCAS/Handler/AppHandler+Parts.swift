@@ -7,12 +7,12 @@ extension AppHandler {
     struct Parts: Sendable {
         let options: AppServerOptions
         let store: ServedStore
-        let shelf: SiteShelf
+        let cache: SiteCache
         let objects: ContentCache
         let bridge: Bridge
         let memory: ServerMemory
         /// Reports once that a store remembers nothing.
-        let memoryTrouble: TroubleNotice
+        let memoryFailure: FailureNotice
         let token: String?
         let pageKey: String
         let dashboardToken: String?
@@ -21,7 +21,7 @@ extension AppHandler {
 
         var pageSeal: PageSeal { PageSeal(key: pageKey) }
 
-        var startPage: StartPage { StartPage(shelf: shelf, objects: objects) }
+        var startPage: StartPage { StartPage(cache: cache, objects: objects) }
     }
 
     /// Refers to the handler for objects made before it.
@@ -42,21 +42,21 @@ extension AppHandler.Parts {
         try versions.store.refuseStranger()
         self.options = options
         memory = try ServerMemory(versions)
-        memoryTrouble = TroubleNotice(options.notice)
-        memory.keepPrivate(versions, memoryTrouble, options.notice)
+        memoryFailure = FailureNotice(options.notice)
+        memory.keepPrivate(versions, memoryFailure, options.notice)
         bridge = Bridge(limits: options.bridge, keepsMessages: options.readsMessages) {
             [weak late, onSessionChange = options.onSessionChange] change in
             late?.handler?.noteSession(change)
             onSessionChange(change)
         }
         store = ServedStore(versions, reopen: options.reopenStore)
-        shelf = try SiteShelf(
+        cache = try SiteCache(
             store, try Self.site(options), shell: options.shell, notice: options.notice)
         try Self.protectShell(options, versions)
         token =
             options.requiresToken
-            ? try Self.token(memory, versions, memoryTrouble, isNew: options.renewsToken) : nil
-        pageKey = try Self.pageKey(memory, versions, memoryTrouble)
+            ? try Self.token(memory, versions, memoryFailure, isNew: options.renewsToken) : nil
+        pageKey = try Self.pageKey(memory, versions, memoryFailure)
         dashboardToken = try options.dashboard.map { (dashboard) throws(StoreError) in
             if let token = dashboard.token { return token }
             return try randomToken() + randomToken()
@@ -64,8 +64,8 @@ extension AppHandler.Parts {
         proxies = try Self.proxies(options)
         tls = try Self.tls(options)
         objects = ContentCache(
-            versions.store, copies: { [shelf] in shelf.copies(of: $0) },
-            replaced: { [shelf] in shelf.replaced($0, by: $1) })
+            versions.store, copies: { [cache] in cache.copies(of: $0) },
+            replaced: { [cache] in cache.replaced($0, by: $1) })
     }
 
     /// How versions are shown.
@@ -100,11 +100,11 @@ extension AppHandler.Parts {
     /// The key of the store's cookies: the remembered one, or a new one, which lasts as long as the process if the
     /// store cannot be written.
     private static func pageKey(
-        _ memory: ServerMemory, _ versions: VersionStore, _ trouble: TroubleNotice
+        _ memory: ServerMemory, _ versions: VersionStore, _ problem: FailureNotice
     ) throws(StoreError) -> String {
         if let key = memory.pageKey { return key }
         let new = try randomToken() + randomToken()
-        let key = ServerMemory.remember(versions, trouble) { memory -> String in
+        let key = ServerMemory.remember(versions, problem) { memory -> String in
             let key = memory.pageKey ?? new
             memory.pageKey = key
             return key
@@ -114,11 +114,11 @@ extension AppHandler.Parts {
 
     /// The token of the store, the same for all its servers: the remembered one, or a new one.
     private static func token(
-        _ memory: ServerMemory, _ versions: VersionStore, _ trouble: TroubleNotice, isNew: Bool
+        _ memory: ServerMemory, _ versions: VersionStore, _ problem: FailureNotice, isNew: Bool
     ) throws(StoreError) -> String {
         if !isNew, let token = memory.token { return token }
         let new = try randomToken() + randomToken()
-        let token = ServerMemory.remember(versions, trouble) { memory -> String in
+        let token = ServerMemory.remember(versions, problem) { memory -> String in
             let token = isNew ? new : memory.token ?? new
             memory.token = token
             return token

@@ -149,7 +149,7 @@ extension AppHandler {
     ///
     /// False without any page: one that has no bridge yet may be visible.
     func isUnseen(now: Duration) -> Bool {
-        guard let version = shelf.current?.site.version else { return false }
+        guard let version = cache.current?.site.version else { return false }
         let hidden = hidden.withLock { $0 }
         let name = version.description
         var (hasOwn, looseCount) = (false, 0)
@@ -177,7 +177,7 @@ extension AppHandler {
     /// Only the page knows it. Other programs can send any Origin, and the browser sends the cookies for pages of
     /// other ports, too.
     func ownSession(
-        _ head: RequestHead, _ deed: String, _ what: String
+        _ head: RequestHead, _ operation: String, _ what: String
     ) -> Sender {
         func refused(
             _ status: Int, _ sentence: String, fields: [(name: String, value: String)] = []
@@ -189,13 +189,13 @@ extension AppHandler {
         }
         guard isOwn(head) else {
             return refused(
-                403, "Only a page of this server may POST /_castree/\(deed).")
+                403, "Only a page of this server may POST /_castree/\(operation).")
         }
         guard let session = BridgeQuery(head).session else {
             return refused(
                 403,
                 "\(what) must name its page's session of the bridge: "
-                    + "POST /_castree/\(deed)?session=SESSION.")
+                    + "POST /_castree/\(operation)?session=SESSION.")
         }
         guard bridge.knowsSession(of: head) else {
             return refused(
@@ -233,7 +233,7 @@ extension AppHandler {
     var held: Dashboard.Held {
         let pinned = pins.withLock { $0.pinned(now: SystemClock.now) }
         return Dashboard.Held(
-            byPages: pinned.map(\.description), current: shelf.current?.site.version.description)
+            byPages: pinned.map(\.description), current: cache.current?.site.version.description)
     }
 
     /// Which version is served and which are pinned, as JSON; for scripts and health checks.

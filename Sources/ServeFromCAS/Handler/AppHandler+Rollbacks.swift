@@ -78,12 +78,12 @@ extension AppHandler {
     /// version that was never started, such as one opened by a stranger's link, has lost nothing.
     func tellOutlived(_ session: BridgeSessionID, of own: String?) {
         guard let own, let startup else { return }
-        let lifecycle = shelf.lifecycle
+        let lifecycle = cache.lifecycle
         let isDue = startup.ask {
             $0.candidate(lifecycle) == own && $0.isDue(lifecycle) && $0.heldBack != lifecycle
         }
-        guard isDue, lifecycle.isOnTrial(own), getsNext(own, session),
-            lifecycle.trials.contains(where: { $0.version == own })
+        guard isDue, lifecycle.isBeingTried(own), getsNext(own, session),
+            lifecycle.attempts.contains(where: { $0.version == own })
         else { return }
         // If this cannot be determined, a navigation finds out.
         if let watcher = try? store.versions.startWatcher(), watcher.process != nil { return }

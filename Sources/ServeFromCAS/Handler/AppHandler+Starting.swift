@@ -40,9 +40,9 @@ extension AppHandler {
             case .none: return .page(head)
             case .elsewhere(let instead): return .elsewhere(instead)
             case .start(let start):
-                let lifecycle = shelf.lifecycle
-                let isUnvouched = mayBeOfStranger(head, request)
-                let isOthers = isUnvouched || head.isFromAnotherOrigin
+                let lifecycle = cache.lifecycle
+                let isUntrusted = mayBeOfStranger(head, request)
+                let isOthers = isUntrusted || head.isFromAnotherOrigin
                 let begun = try startup.judge { (judge, ledger) throws(StoreError) in
                     try judge.pageBegins(
                         lifecycle, ledger, now: SystemClock.now,
@@ -51,11 +51,11 @@ extension AppHandler {
                 guard let begun else {
                     // A watcher that still runs will report its judgement soon enough.
                     if let watcher = try otherWatcher(), watcher.isStopped {
-                        startTrouble.tell(watcher.watching)
+                        startFailure.tell(watcher.watching)
                     }
                     return .page(head)
                 }
-                startTrouble.end()
+                startFailure.end()
                 isContradicted.store(false, ordering: .relaxed)
                 isRefused.store(false, ordering: .relaxed)
                 isStartedByToken.store(head.hasSecret, ordering: .relaxed)
@@ -72,7 +72,7 @@ extension AppHandler {
                 try heedEarlierWords(of: begun.version, startup)
                 follow()
                 // Not before: until then the cookies of other pages name what is current.
-                self.isUnvouched.store(isUnvouched, ordering: .relaxed)
+                self.isUntrusted.store(isUntrusted, ordering: .relaxed)
                 return .page(start)
             case .unshown(let version, let reason):
                 let left = try startup.judge { (judge, ledger) throws(StoreError) in
@@ -85,15 +85,15 @@ extension AppHandler {
             }
         } catch {
             // A store that cannot be written would report this for each page.
-            startTrouble.tell("unable to start the pending version: \(error.message)")
+            startFailure.tell("unable to start the pending version: \(error.message)")
             return error.code == .locked ? nil : .page(head)
         }
     }
 
     func isPageNews(_ head: borrowing RequestHead) -> Bool {
-        if shelf.hasNews { return true }
+        if cache.hasNews { return true }
         guard let startup, StartRule.mayStart(head) else { return false }
-        let lifecycle = shelf.lifecycle
+        let lifecycle = cache.lifecycle
         // Another thread is doing it: requests that come meanwhile have to wait on a thread that may.
         return startup.askIfFree { $0.isDue(lifecycle) } ?? true
     }
@@ -114,10 +114,10 @@ extension AppHandler {
     /// Counts a start that a page of another site may have made, from the first request with the cookie that its
     /// answer set: it has become a page of this server's.
     func heedCookie(of head: RequestHead) {
-        guard head.load == .subresource, let startup, let current = shelf.current,
+        guard head.load == .subresource, let startup, let current = cache.current,
             PinRequest(head, cookieName: cookieName, seal: parts.pageSeal, connection: 0).cookie?
                 .version == current.site.version,
-            isUnvouched.exchange(false, ordering: .relaxed)
+            isUntrusted.exchange(false, ordering: .relaxed)
         else { return }
         let version = current.site.version.description
         let isTaken = storeWork.add {
@@ -128,16 +128,16 @@ extension AppHandler {
                 self.startedByOthers.withLock { _ = $0.remove(version) }
                 self.follow()
             } catch {
-                self.isUnvouched.store(true, ordering: .relaxed)
-                self.startTrouble.tell("unable to count the start of a version: \(error.message)")
+                self.isUntrusted.store(true, ordering: .relaxed)
+                self.startFailure.tell("unable to count the start of a version: \(error.message)")
             }
         }
-        if !isTaken { isUnvouched.store(true, ordering: .relaxed) }
+        if !isTaken { isUntrusted.store(true, ordering: .relaxed) }
     }
 
     /// Whether a page of another origin may start a version: once in a process, because its failure does not count.
     func mayBeStartedByOthers(_ version: String) -> Bool {
-        if shelf.lifecycle.knownGood.contains(version) { return true }
+        if cache.lifecycle.knownGood.contains(version) { return true }
         return startedByOthers.withLock { !$0.contains(version) }
     }
 
@@ -146,7 +146,7 @@ extension AppHandler {
     func startsUnasked(
         _ version: String, _ witness: Witness, _ startup: StartWatch
     ) throws(StoreError) -> Bool {
-        let lifecycle = shelf.lifecycle
+        let lifecycle = cache.lifecycle
         guard lifecycle.current == version,
             startup.ask({ $0.isDue(lifecycle) && $0.candidate(lifecycle) == version }),
             pins.withLock({ $0.isOfWorker(version, witness.session.description) })
@@ -167,7 +167,7 @@ extension AppHandler {
     private func beginning(
         _ head: RequestHead, _ request: PinRequest, _ startup: StartWatch
     ) throws(StoreError) -> Beginning {
-        let lifecycle = shelf.lifecycle
+        let lifecycle = cache.lifecycle
         guard StartRule.mayStart(head),
             startup.ask({ $0.isDue(lifecycle) }),
             let candidate = startup.ask({ $0.candidate(lifecycle) }),
@@ -176,9 +176,9 @@ extension AppHandler {
         else { return .none }
         let site: Site
         do throws(StoreError) {
-            site = try shelf.open(VersionName(candidate)).site
+            site = try cache.open(VersionName(candidate)).site
         } catch {
-            // Going on would wait for the same lock.
+            // Continuing would wait for the same lock.
             if error.code == .locked { throw error }
             // Starting a version that cannot be shown notices this, and rolls back.
             return .start(head)
@@ -195,7 +195,7 @@ extension AppHandler {
         }
         guard candidate == lifecycle.current else {
             // It waits for another page; the current version is shown.
-            startTrouble.tell("version \(candidate) is not started: \(reason)")
+            startFailure.tell("version \(candidate) is not started: \(reason)")
             startup.holdBack(lifecycle)
             return .none
         }
@@ -205,11 +205,11 @@ extension AppHandler {
     /// Reports that a version waits behind a page that only the current one has (`--fallback none`).
     private func tellWaiting(_ head: RequestHead, _ site: Site) {
         guard !head.isWorkerScript, StartRule.start(head, site) == nil,
-            let current = shelf.current?.site, current.version != site.version,
+            let current = cache.current?.site, current.version != site.version,
             StartRule.start(head, current) != nil
         else { return }
         // Without its address: of many pages that would be a line for each visit.
-        startTrouble.tell(
+        startFailure.tell(
             "version \(site.version) waits: it does not have the page that a browser has open")
     }
 
@@ -230,7 +230,7 @@ extension AppHandler {
     /// ``removingWorker(_:)``.
     private func bringsPages(_ head: RequestHead, _ site: Site) -> Bool {
         guard startPage.unfitness(of: site) == nil else { return false }
-        guard let current = shelf.current?.site, current !== site else { return true }
+        guard let current = cache.current?.site, current !== site else { return true }
         let whole = head.withoutRevalidation
         func script(_ site: Site) -> ObjectID? {
             let response = Responder.respond(to: whole, site: site)
@@ -242,16 +242,16 @@ extension AppHandler {
         return script(site) != script(current)
     }
 
-    /// Whether a request fails with a version on trial, but would get a page from the one before it.
+    /// Whether a request fails with a version being tried, but would get a page from the one before it.
     private func isShownBetter(_ head: RequestHead, _ site: Site, _ lifecycle: Lifecycle) -> Bool {
         let response = Responder.respond(to: head, site: site)
-        guard lifecycle.isOnTrial(site.version.description),
+        guard lifecycle.isBeingTried(site.version.description),
             response.head.status >= 400 || !canSend(head, site)
         else { return false }
         do throws(StoreError) {
             let way = try lifecycle.findWayBack(store.versions, showing: startPage.isShown)
             guard let name = way else { return false }
-            let before = try shelf.open(VersionName(name)).site
+            let before = try cache.open(VersionName(name)).site
             return StartRule.start(head, before).map { canSend($0, before) } ?? false
         } catch {
             // A version that cannot be shown is no reason to leave another one for it.
@@ -289,7 +289,7 @@ extension AppHandler {
     }
 
     /// Lets the time of a start run or stop, by what the program and the pages report.
-    func noteSight(now: Duration) {
+    func noteVisibility(now: Duration) {
         let (watch, isForeground) = starting.withLock { ($0.watch, $0.isForeground) }
         guard let watch else { return }
         let isUnseen = watch.ask { $0.watchedToken != nil } && isUnseen(now: now)

@@ -15,12 +15,12 @@ extension AppHandler {
             case .same: return true
             case .other(let versions, let isGone): return goOn(with: versions, isGone)
             case .gone(let error):
-                if !shelf.isEmptied { letGoOfStore() }
-                storeTrouble.tell("the store that is served is gone: \(error.message)")
+                if !cache.isEmptied { letGoOfStore() }
+                storeFailure.tell("the store that is served is gone: \(error.message)")
                 return false
             case .broken(let error):
                 // Continue to serve what is open and pinned: pages matter more than news.
-                storeTrouble.tell(
+                storeFailure.tell(
                     "the served store has changed since it was opened: \(error.message)")
                 return true
             }
@@ -29,19 +29,19 @@ extension AppHandler {
 
     private func goOn(with versions: VersionStore, _ isGone: Bool) -> Bool {
         do throws(StoreError) {
-            try shelf.move(to: versions)
+            try cache.move(to: versions)
         } catch {
-            if isGone, !shelf.isEmptied { letGoOfStore() }
-            storeTrouble.tell(
+            if isGone, !cache.isEmptied { letGoOfStore() }
+            storeFailure.tell(
                 "unable to continue with the store that is now at \(printable(store.path)): "
                     + error.message)
-            return !shelf.isEmptied
+            return !cache.isEmptied
         }
         letGoOfPages()
         objects.move(to: versions.store)
         replaceStartup(versions)
         remember(in: versions)
-        storeTrouble.end()
+        storeFailure.end()
         notice(
             "another store is now at \(printable(store.path)), and is served from now on")
         return true
@@ -49,7 +49,7 @@ extension AppHandler {
 
     /// From here on nothing is served or pinned, and no open file keeps anything on the disk.
     private func letGoOfStore() {
-        shelf.empty()
+        cache.empty()
         letGoOfPages()
         objects.close { _ in false }
         replaceStartup(nil)

@@ -11,12 +11,12 @@ extension AppHandler {
     func beginPageOfUpstream(
         _ head: RequestHead, _ exchange: Exchange, _ answer: inout ResponseHead
     ) {
-        guard head.mayBeginPage, Self.isPage(answer), let current = shelf.current else { return }
+        guard head.mayBeginPage, Self.isPage(answer), let current = cache.current else { return }
         var request = PinRequest(
             head, cookieName: cookieName, seal: parts.pageSeal, connection: exchange.connection.raw)
         request.isUnmarkable = true
         let decision = decide(request, current) { version, path in
-            shelf.entry(version).map { $0.site.contains(path) }
+            cache.entry(version).map { $0.site.contains(path) }
         }
         guard case .serve(_, let cookie?, _) = decision else { return }
         answer.add("Set-Cookie", setting(cookie))

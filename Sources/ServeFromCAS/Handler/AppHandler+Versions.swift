@@ -9,7 +9,7 @@ import VersionTree
 extension AppHandler {
     struct Fetched: Sendable {
         /// `nil` for versions that cannot be served.
-        var entries: [VersionName: SiteShelf.Entry?] = [:]
+        var entries: [VersionName: SiteCache.Entry?] = [:]
         var hasBegun = false
         /// Whether another process kept the store locked for too long.
         var isBusy = false
@@ -19,7 +19,7 @@ extension AppHandler {
     }
 
     func respondCurrent(_ head: borrowing RequestHead, _ state: LoopState) -> Response {
-        state.renew(shelf)
+        state.renew(cache)
         return state.respondCurrent(to: head) ?? nothingCurrent(head.method)
     }
 
@@ -55,7 +55,7 @@ extension AppHandler {
                 }
             }
         }
-        guard let current = shelf.current else {
+        guard let current = cache.current else {
             return .response(adding(cookies, to: nothingCurrent(head.method)))
         }
         if let instead = insteadOfLostPage(head, request, current.site) {
@@ -102,7 +102,7 @@ extension AppHandler {
             request.load = .page
             request.isEmbedded = true
         }
-        if request.load != .page, let current = shelf.current, let referrer = request.referrer,
+        if request.load != .page, let current = cache.current, let referrer = request.referrer,
             Responder.isAsset(referrer[...]), !Responder.isAsset(request.path[...])
         {
             request.asksForPage = Responder(site: current.site).leadsToPage(head)
@@ -118,9 +118,9 @@ extension AppHandler {
             request.path = importer
         }
         if head.isEmbeddedPage, head.isFromAnotherSite, startup != nil,
-            let pending = shelf.lifecycle.pending
+            let pending = cache.lifecycle.pending
         {
-            startTrouble.tell(
+            startFailure.tell(
                 "version \(pending) waits: a frame of another site's page shows the app, which starts nothing"
             )
         }
@@ -167,8 +167,8 @@ extension AppHandler {
             guard entries.count == versions.count, let first = entries.first,
                 PinTable.agree(entries.map(\.site), on: head)
             else {
-                // A request was refused that may belong to the current version, which may be on trial.
-                if versions.contains(where: { $0 == shelf.current?.site.version }) {
+                // A request was refused that may belong to the current version, which may be being tried.
+                if versions.contains(where: { $0 == cache.current?.site.version }) {
                     isRefused.store(true, ordering: .relaxed)
                 }
                 return .response(adding(cookies, to: PinTable.refusal(head.method)))
@@ -179,7 +179,7 @@ extension AppHandler {
     }
 
     private func page(
-        of entry: SiteShelf.Entry, _ mark: PageMark?, _ cookie: PinCookie?, to request: PinRequest,
+        of entry: SiteCache.Entry, _ mark: PageMark?, _ cookie: PinCookie?, to request: PinRequest,
         _ head: RequestHead, _ fetched: Fetched, _ exchange: Exchange
     ) -> Response {
         var mark = mark
@@ -187,7 +187,7 @@ extension AppHandler {
         // Visiting a prerendered page sends no navigation, so it must be what a navigation gets, with its mark.
         if head.isPageAhead {
             mark = mark ?? pins.withLock { $0.markAhead(request, version, SystemClock.now) }
-            if version != shelf.current?.site.version || isWaiting
+            if version != cache.current?.site.version || isWaiting
                 || request.canBeMarked && mark == nil
             {
                 return Self.refusedAhead(head.method)
@@ -220,13 +220,13 @@ extension AppHandler {
     }
 
     private func respond(
-        _ head: borrowing RequestHead, _ entry: SiteShelf.Entry, _ fetched: Fetched,
+        _ head: borrowing RequestHead, _ entry: SiteCache.Entry, _ fetched: Fetched,
         _ exchange: Exchange
     ) -> Response {
-        // The decision has pinned it: versions that left the shelf since the fetch belong there again.
-        if !fetched.entries.isEmpty { shelf.keep(entry) }
+        // The decision has pinned it: versions that left the cache since the fetch belong there again.
+        if !fetched.entries.isEmpty { cache.keep(entry) }
         let state = loops[exchange.loop.number]
-        state.renew(shelf)
+        state.renew(cache)
         return state.respond(to: head, from: entry.site)
     }
 
@@ -239,9 +239,9 @@ extension AppHandler {
             head, cookieName: cookieName, seal: parts.pageSeal, connection: exchange.connection.raw)
         request.load = .subresource
         request.isWorkerScript = false
-        guard let current = shelf.current, !isOfOtherContent(request) else { return nil }
+        guard let current = cache.current, !isOfOtherContent(request) else { return nil }
         let decision = decide(request, current) { version, path in
-            shelf.entry(version).map { $0.site.contains(path) }
+            cache.entry(version).map { $0.site.contains(path) }
         }
         switch decision {
         case .serve(let version, _, _): return version.description
@@ -260,7 +260,7 @@ extension AppHandler {
     }
 
     func decide(
-        _ request: PinRequest, _ current: SiteShelf.Entry,
+        _ request: PinRequest, _ current: SiteCache.Entry,
         contains: (VersionName, [UInt8]) -> Bool?
     ) -> PinTable.Decision? {
         pins.withLock { pins in
@@ -279,8 +279,8 @@ extension AppHandler {
     // MARK: Fetching
 
     /// A version in memory, `.some(nil)` if it cannot be served; `nil` if nobody has looked.
-    private func find(_ version: VersionName, _ fetched: Fetched) -> SiteShelf.Entry?? {
-        if let entry = shelf.entry(version) { return .some(entry) }
+    private func find(_ version: VersionName, _ fetched: Fetched) -> SiteCache.Entry?? {
+        if let entry = cache.entry(version) { return .some(entry) }
         return fetched.entries[version]
     }
 
@@ -304,10 +304,10 @@ extension AppHandler {
     private func fetchAll(by end: SuspendingClock.Instant) -> Fetched {
         var fetched = Fetched()
         fetched.end = end
-        for name in shelf.names(store.versions) where !fetched.isBusy {
+        for name in cache.names(store.versions) where !fetched.isBusy {
             do throws(StoreError) {
                 let version = try VersionName(name)
-                fetched.entries[version] = .some(try shelf.open(version))
+                fetched.entries[version] = .some(try cache.open(version))
             } catch {
                 // No page is of a version that cannot be shown.
                 fetched.isBusy = error.code == .locked
@@ -327,7 +327,7 @@ extension AppHandler {
     ) -> Answer {
         let end = end ?? SuspendingClock.now + waitLimit
         let isTaken = storeWork.add {
-            let result = LockPatience.until(end, unless: self.isGivenUp) { work(end) }
+            let result = LockDeadline.until(end, unless: self.isGivenUp) { work(end) }
             exchange.answer { then(result) }
         }
         guard isTaken else { return .response(Self.busy(head.method)) }
@@ -345,9 +345,9 @@ extension AppHandler {
         { [weak self] in self?.isStopping.load(ordering: .acquiring) ?? true }
     }
 
-    private func open(_ version: VersionName, _ isBusy: inout Bool) -> SiteShelf.Entry? {
+    private func open(_ version: VersionName, _ isBusy: inout Bool) -> SiteCache.Entry? {
         do throws(StoreError) {
-            return try shelf.open(version)
+            return try cache.open(version)
         } catch {
             isBusy = error.code == .locked
             // Retired while nobody held it: its page must be loaded again.
@@ -366,9 +366,9 @@ extension AppHandler {
 
     private func nothingCurrent(_ method: Method) -> Response {
         let sentence =
-            shelf.isEmptied
+            cache.isEmptied
             ? "The store is gone; castree add makes a new one, which is served then."
-            : !shelf.isFollowing
+            : !cache.isFollowing
                 ? "What is current cannot be shown now; the server has said why."
                 : options.updates == nil
                     ? "No version is current; castree activate VERSION makes one current."
@@ -383,7 +383,7 @@ extension AppHandler {
         ["Retry-After", "Refresh"].map { ($0, String(seconds)) }
     }
 
-    private var isWaiting: Bool { startup != nil && shelf.lifecycle.pending != nil }
+    private var isWaiting: Bool { startup != nil && cache.lifecycle.pending != nil }
 
     private static func refusedAhead(_ method: Method) -> Response {
         PlainAnswer.response(

@@ -84,7 +84,7 @@ extension AppHandler {
     func unproven(_ witness: Witness, _ method: Method) -> Response {
         if let answered = witness.answered { takeBackUnshown(answered, witness) }
         if let own = witness.word?.version,
-            startup == nil || shelf.lifecycle.knownGood.contains(own.description)
+            startup == nil || cache.lifecycle.knownGood.contains(own.description)
         {
             return Self.empty(204)
         }
@@ -107,8 +107,8 @@ extension AppHandler {
         takeBackUnshown(answered.description, Witness(session: session, word: word))
     }
 
-    /// - Parameter deed: what the worker has done with a version.
-    func takeBackUnshown(_ answered: String, _ witness: Witness, _ deed: String = "showed") {
+    /// - Parameter operation: what the worker has done with a version.
+    func takeBackUnshown(_ answered: String, _ witness: Witness, _ operation: String = "showed") {
         guard let startup, startup.ask({ $0.isWatching(answered) }), !isShown(answered) else {
             return
         }
@@ -117,7 +117,7 @@ extension AppHandler {
         }
         recordStalePage(insteadOf: answered, witness.word)
         let shown = witness.word?.version.map { "version \($0)" } ?? "an older page"
-        takeBackUnshown(answered, "a service worker \(deed) \(shown) in its place", startup)
+        takeBackUnshown(answered, "a service worker \(operation) \(shown) in its place", startup)
     }
 
     /// Takes back a start whose page got files of another version from the browser's cache.
@@ -149,7 +149,7 @@ extension AppHandler {
             follow()
             return true
         } catch {
-            startTrouble.tell("unable to take back a start that nobody saw: \(error.message)")
+            startFailure.tell("unable to take back a start that nobody saw: \(error.message)")
             return false
         }
     }
@@ -163,11 +163,11 @@ extension AppHandler {
     /// - Returns: whether the start may be judged; not if it should be taken back but could not be.
     func takeBackWaiting(_ startup: StartWatch) -> Bool {
         guard let token = startup.ask({ $0.isOver ? $0.watchedToken : nil }),
-            let version = shelf.lifecycle.current
+            let version = cache.lifecycle.current
         else { return true }
         // With nothing to go back to it stays, for a late confirmation; what the disk refuses, the judge tells.
-        if isUnvouched.load(ordering: .relaxed), shelf.lifecycle.unconfirmed?.isUncounted == true,
-            (try? shelf.lifecycle.findWayBack(store.versions, showing: startPage.isShown)) != nil
+        if isUntrusted.load(ordering: .relaxed), cache.lifecycle.unconfirmed?.isUncounted == true,
+            (try? cache.lifecycle.findWayBack(store.versions, showing: startPage.isShown)) != nil
         {
             return takeBackUnshown(
                 version,
@@ -196,9 +196,9 @@ extension AppHandler {
     /// When a version starts: an open page of it may have confirmed it before its navigation came.
     func heedEarlierWords(of version: String, _ startup: StartWatch) throws(StoreError) {
         let sessions = Set(bridge.sessions)
-        let isVouchedFor = earlyWords.withLock { words in
+        let isConfirmed = earlyWords.withLock { words in
             words.contains { $0.value == version && sessions.contains($0.key) }
         }
-        if isVouchedFor { _ = try startup.confirm(version) }
+        if isConfirmed { _ = try startup.confirm(version) }
     }
 }

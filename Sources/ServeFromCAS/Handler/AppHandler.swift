@@ -10,18 +10,18 @@ final class AppHandler: RequestHandler {
     private let port: UInt16
     var options: AppServerOptions { parts.options }
     var store: ServedStore { parts.store }
-    var shelf: SiteShelf { parts.shelf }
+    var cache: SiteCache { parts.cache }
     var objects: ContentCache { parts.objects }
     var bridge: Bridge { parts.bridge }
     var startPage: StartPage { parts.startPage }
     let starting: Mutex<Starting>
     let downloads: DownloadWatch
     let pins: Mutex<PinTable>
-    let startTrouble: TroubleNotice
-    let returnTrouble: TroubleNotice
-    let storeTrouble: TroubleNotice
-    private let cookieTrouble: TroubleNotice
-    private let tokenTrouble: TroubleNotice
+    let startFailure: FailureNotice
+    let returnFailure: FailureNotice
+    let storeFailure: FailureNotice
+    private let cookieFailure: FailureNotice
+    private let tokenFailure: FailureNotice
     /// Held while the store is looked for; by threads that may wait, so not by loops.
     let lookingForStore = Mutex<Void>(())
     private let hostPolicy: HostPolicy
@@ -56,7 +56,7 @@ final class AppHandler: RequestHandler {
     /// Whether the page of the last start came by the address with the token: its browser may keep no cookie.
     let isStartedByToken = Atomic<Bool>(false)
     /// Whether a page of another site may have made the last start, and none of this server's has shown itself since.
-    let isUnvouched = Atomic<Bool>(false)
+    let isUntrusted = Atomic<Bool>(false)
     let isStopping = Atomic<Bool>(false)
 
     struct Starting {
@@ -83,11 +83,11 @@ final class AppHandler: RequestHandler {
         var limits = PinTable.Limits()
         limits.grace = options.pinGrace
         pins = Mutex(PinTable(limits: limits, run: Self.newRun()))
-        startTrouble = TroubleNotice(options.notice)
-        returnTrouble = TroubleNotice(options.notice)
-        storeTrouble = TroubleNotice(options.notice)
-        cookieTrouble = TroubleNotice(options.notice)
-        tokenTrouble = TroubleNotice(options.notice)
+        startFailure = FailureNotice(options.notice)
+        returnFailure = FailureNotice(options.notice)
+        storeFailure = FailureNotice(options.notice)
+        cookieFailure = FailureNotice(options.notice)
+        tokenFailure = FailureNotice(options.notice)
         hostPolicy = HostPolicy(port: port, names: options.hosts)
         tokenPolicy = parts.token.map {
             TokenPolicy(
@@ -110,7 +110,7 @@ final class AppHandler: RequestHandler {
     var isSecure: Bool { parts.tls != nil }
 
     func remember(in versions: VersionStore) {
-        ServerMemory.remember(versions, parts.memoryTrouble) { memory in
+        ServerMemory.remember(versions, parts.memoryFailure) { memory in
             memory.note(parts.options.port, port)
             memory.token = memory.token ?? parts.token
             memory.pageKey = memory.pageKey ?? parts.pageKey
@@ -137,7 +137,7 @@ final class AppHandler: RequestHandler {
             return dashboard.answer(head, exchange)
         }
         if head.hasManyCookies {
-            cookieTrouble.tell(
+            cookieFailure.tell(
                 "a browser sends over 16 KiB of cookies: servers at other ports of this host name have set them"
             )
         }
@@ -146,7 +146,7 @@ final class AppHandler: RequestHandler {
             switch tokenPolicy.verdict(on: head) {
             case .granted: break
             case .grantedWithCookie(let cookie):
-                tokenTrouble.end()
+                tokenFailure.end()
                 cookies.append(cookie)
                 head.hasSecret = true
             case .refused(let response):
@@ -165,7 +165,7 @@ final class AppHandler: RequestHandler {
                 return .refusal(isScript ? script(head) : response)
             }
         }
-        if isUnvouched.load(ordering: .relaxed) { heedCookie(of: head) }
+        if isUntrusted.load(ordering: .relaxed) { heedCookie(of: head) }
         if isReserved(head) {
             let answer = answerReserved(head, exchange, cookies)
             if case .response(let response) = answer {
@@ -176,7 +176,7 @@ final class AppHandler: RequestHandler {
         if options.refusesServiceWorkers, head.isWorkerScript {
             return .response(adding(cookies, to: Self.refusedWorker(head.method)))
         }
-        if parts.proxies != nil, head.load == .page, shelf.hasNews {
+        if parts.proxies != nil, head.load == .page, cache.hasNews {
             // An upstream's page begins with the version that is current when its answer comes.
             _ = storeWork.add { self.follow() }
         }
@@ -199,9 +199,9 @@ final class AppHandler: RequestHandler {
     /// A browser that was shown pages is refused what a page asks for: where a worker answers navigations, nobody sees that.
     private func noteLostToken(of head: RequestHead, _ exchange: Exchange) {
         guard browser(of: head, exchange) != nil else { return }
-        tokenTrouble.tell(
+        tokenFailure.tell(
             "a browser that has had pages is refused, since it has no valid token: "
-                + "if they do not come back by themselves, open the address with the token there")
+                + "if they do not come back automatically, open the address with the token there")
     }
 
     func ended(_ connection: ConnectionID) {

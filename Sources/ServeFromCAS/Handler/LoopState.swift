@@ -14,11 +14,11 @@ final class LoopState: @unchecked Sendable {
     var allowedHost: [UInt8] = []
 
     /// Takes in which site is current, if that has changed since the last time.
-    func renew(_ shelf: SiteShelf) {
-        let generation = shelf.currentGeneration
+    func renew(_ cache: SiteCache) {
+        let generation = cache.currentGeneration
         guard self.generation != generation else { return }
         self.generation = generation
-        current = shelf.current.map { Responder(site: $0.site) }
+        current = cache.current.map { Responder(site: $0.site) }
         others = [:]
     }
 

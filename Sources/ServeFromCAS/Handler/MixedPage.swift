@@ -113,7 +113,7 @@ extension AppHandler {
     private func adopt(
         _ session: BridgeSessionID, _ own: VersionName, _ next: VersionName, besides tab: [String]
     ) -> Response {
-        guard next == shelf.current?.site.version, let old = siteOrNone(own),
+        guard next == cache.current?.site.version, let old = siteOrNone(own),
             let new = siteOrNone(next)
         else { return Self.empty(409) }
         func isSame(_ path: [UInt8]) -> Bool { old.address(of: path) == new.address(of: path) }
@@ -133,6 +133,6 @@ extension AppHandler {
 
     private func siteOrNone(_ version: VersionName) -> Site? {
         // A version that cannot be opened is compared with nothing.
-        try? shelf.open(version).site
+        try? cache.open(version).site
     }
 }

@@ -3,7 +3,7 @@ import VersionTree
 
 /// A version's start page: whether it has one that can be sent.
 struct StartPage: Sendable {
-    let shelf: SiteShelf
+    let cache: SiteCache
     let objects: ContentCache
 
     func unfitness(of site: Site) -> String? {
@@ -16,7 +16,7 @@ struct StartPage: Sendable {
     /// - Throws: what the disk reported, because a retry may succeed.
     func isShown(_ version: String) throws(StoreError) -> Bool {
         do throws(StoreError) {
-            return try shelf.examine(VersionName(version)) { (site) throws(StoreError) in
+            return try cache.examine(VersionName(version)) { (site) throws(StoreError) in
                 try has(site)
             }
         } catch {

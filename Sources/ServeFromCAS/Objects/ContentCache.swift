@@ -119,9 +119,9 @@ package final class ContentCache: ObjectSource {
             if size <= Int64(limits.smallByteCount) {
                 if let bytes = state.small.value(of: object) { return .bytes(bytes) }
                 state.missed &+= 1
-                let hasRoom =
-                    !state.small.wasFull && state.small.hasRoom(Int(size) + Self.overhead)
-                if hasRoom || state.missed % Self.rarity == 0 { return .mayEnter }
+                let hasSpace =
+                    !state.small.wasFull && state.small.hasSpace(Int(size) + Self.overhead)
+                if hasSpace || state.missed % Self.rarity == 0 { return .mayEnter }
             }
             return state.opened.value(of: object).map { .opened($0) } ?? .nothing
         }

@@ -64,7 +64,7 @@ extension PinTable {
         append(load, to: &browser, now)
         browsers[name] = browser
         attach(request.connection, name, load.number, now)
-        if browsers.count > limits.browsers { makeRoom(keeping: name, now) }
+        if browsers.count > limits.browsers { makeSpace(keeping: name, now) }
     }
 
     /// Makes a load a browser's newest one; drops the oldest if there are too many.
@@ -76,7 +76,7 @@ extension PinTable {
         if browser.loads.count > limits.loads { browser.loads.removeFirst() }
     }
 
-    mutating func makeRoom(keeping name: String, _ now: Duration) {
+    mutating func makeSpace(keeping name: String, _ now: Duration) {
         expire(now: now)
         guard browsers.count > limits.browsers else { return }
         let others = browsers.filter { $0.key != name }

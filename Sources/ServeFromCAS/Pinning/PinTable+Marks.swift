@@ -112,7 +112,7 @@ extension PinTable {
         }
         browser.hasLostMarks = browser.hasLostMarks || cookie.lacksMarks
         browsers[cookie.browser] = browser
-        if browsers.count > limits.browsers { makeRoom(keeping: cookie.browser, now) }
+        if browsers.count > limits.browsers { makeSpace(keeping: cookie.browser, now) }
     }
 
     mutating func noteMarked(

@@ -59,7 +59,7 @@ extension PinTable {
                     begunAt: now - limits.loadingMax - .seconds(1), isAnswered: false))
         }
         browsers[cookie.browser] = browser
-        if browsers.count > limits.browsers { makeRoom(keeping: cookie.browser, now) }
+        if browsers.count > limits.browsers { makeSpace(keeping: cookie.browser, now) }
     }
 
     /// The corrected cookie of a page that sends another request, without the versions whose pages are gone; `nil` if

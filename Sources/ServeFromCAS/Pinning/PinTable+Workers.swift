@@ -24,7 +24,7 @@ extension PinTable {
         browser.told = current
         browser.note(Worker(path: path, version: current, givenAt: now, askedAt: now))
         browsers[name] = browser
-        if browsers.count > limits.browsers { makeRoom(keeping: name, now) }
+        if browsers.count > limits.browsers { makeSpace(keeping: name, now) }
         let isNews = request.cookie?.version != current
         guard isNews || isFirst || request.isCookieOld else {
             return .serve(current, cookie: nil, mark: nil)

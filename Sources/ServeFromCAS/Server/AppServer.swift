@@ -60,7 +60,7 @@ public final class AppServer: Sendable {
         late.resolve(handler)
         handler.loopsToRead.withLock { [server] in $0 = server.loops }
         if options.port.app != nil, parts.memory.port(for: options.port) == nil {
-            ServerMemory.remember(versions, parts.memoryTrouble) { [port] in
+            ServerMemory.remember(versions, parts.memoryFailure) { [port] in
                 $0.note(options.port, port)
             }
         }
@@ -112,9 +112,9 @@ public final class AppServer: Sendable {
     public var executor: any TaskExecutor { server.loops[0] }
 
     /// The version that new pages get; `nil` if none is current.
-    public var currentVersion: String? { handler.shelf.current?.site.version.description }
+    public var currentVersion: String? { handler.cache.current?.site.version.description }
     /// Whether the lifecycle could be followed so far; if not, the operator was told why.
-    package var isFollowing: Bool { handler.shelf.isFollowing }
+    package var isFollowing: Bool { handler.cache.isFollowing }
 
     /// Starts serving.
     /// - Throws: `.io` if the system can start no thread.
@@ -160,7 +160,7 @@ public final class AppServer: Sendable {
 
     private static func endStarts(_ handler: AppHandler, by end: SuspendingClock.Instant) {
         do throws(StoreError) {
-            try LockPatience.until(end) { () throws(StoreError) in
+            try LockDeadline.until(end) { () throws(StoreError) in
                 try handler.startup?.judge { (judge, ledger) throws(StoreError) in
                     try judge.end(ledger)
                 }
@@ -176,7 +176,7 @@ public final class AppServer: Sendable {
         await housekeeping.withLock { $0 }?.value
         let end = endOfGrace.withLock { $0 } ?? SuspendingClock.now + Self.leastGrace
         Self.endStarts(handler, by: end)
-        handler.shelf.clear()
+        handler.cache.clear()
     }
 
     /// Whether the next page starts what is pending, as far as can be known.

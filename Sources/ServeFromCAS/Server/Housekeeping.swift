@@ -36,14 +36,14 @@ enum Housekeeping {
         _ handler: AppHandler, now: Duration,
         judging: (@escaping @Sendable () -> Void) -> Void = { $0() }
     ) {
-        LockPatience.within(handler.waitLimit, unless: handler.isGivenUp) {
+        LockDeadline.within(handler.waitLimit, unless: handler.isGivenUp) {
             lookAtStarts(handler, now: now, judging: judging)
             if let deadline = handler.bridge.nextDeadline, deadline <= now {
                 handler.bridge.advance(to: now)
             }
             lookAtDownloads(handler, now)
             handler.options.updates?.noteForeground(handler.isInForeground(now: now))
-            handler.shelf.pinAgain(now: now)
+            handler.cache.pinAgain(now: now)
             letGo(handler, now)
         }
     }
@@ -56,20 +56,20 @@ enum Housekeeping {
         handler.follow()
         let isOver = isOver(handler, now)
         // The time until the next look counts by what is visible now.
-        handler.noteSight(now: now)
+        handler.noteVisibility(now: now)
         if isOver { judging { judge(handler) } }
     }
 
     private static func isOver(_ handler: AppHandler, _ now: Duration) -> Bool {
         guard let startup = handler.startup else { return false }
-        let lifecycle = handler.shelf.lifecycle
+        let lifecycle = handler.cache.lifecycle
         do throws(StoreError) {
             return try startup.judge { (judge, ledger) throws(StoreError) in
                 try judge.follow(lifecycle, ledger, now: now)
                 return judge.tick(now: now)
             }
         } catch {
-            handler.returnTrouble.tell(
+            handler.returnFailure.tell(
                 "unable to watch the start of another server: \(error.message)")
             return false
         }
@@ -78,7 +78,7 @@ enum Housekeeping {
     private static func judge(_ handler: AppHandler) {
         guard let startup = handler.startup, handler.takeBackWaiting(startup) else { return }
         do throws(StoreError) {
-            let left = try LockPatience.within(handler.waitLimit, unless: handler.isGivenUp) {
+            let left = try LockDeadline.within(handler.waitLimit, unless: handler.isGivenUp) {
                 () throws(StoreError) in
                 try startup.judge { (judge, ledger) throws(StoreError) in try judge.judge(ledger) }
             }
@@ -86,9 +86,9 @@ enum Housekeeping {
             // Before anyone else notices the change without knowing the reason.
             handler.tellRollback(left.from, left.reason)
             handler.follow()
-            handler.returnTrouble.end()
+            handler.returnFailure.end()
         } catch {
-            handler.returnTrouble.tell(
+            handler.returnFailure.tell(
                 "unable to go back from a version that was not confirmed: \(error.message)")
         }
     }
@@ -103,10 +103,10 @@ enum Housekeeping {
         // In one step: otherwise a page that begins in between would lose its version.
         let dropped = handler.pins.withLock { pins in
             pins.expire(now: now)
-            return handler.shelf.take(besides: pins.pinned(now: now))
+            return handler.cache.take(besides: pins.pinned(now: now))
         }
         if !dropped.isEmpty {
-            let needed = handler.shelf.objects
+            let needed = handler.cache.objects
             handler.objects.close { needed.contains($0) }
         }
         // Their pins are released here, outside the locks.

@@ -34,7 +34,7 @@ extension CachedStorage {
         return true
     }
 
-    // MARK: Room
+    // MARK: Space
 
     /// Removes copies beyond the limit, if they may go.
     package func trim(to limit: Int64? = nil) throws(StoreError) {
@@ -66,7 +66,7 @@ extension CachedStorage {
             do throws(StoreError) { return try change() } catch {
                 guard error.code == .outOfSpace else { throw error }
                 // A quarter of what may go: the disk is fuller than the limit says.
-                try trim(to: state.withLock { $0.copies.room } / 4 * 3)
+                try trim(to: state.withLock { $0.copies.space } / 4 * 3)
                 return try change()
             }
         } catch {

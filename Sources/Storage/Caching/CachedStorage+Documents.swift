@@ -66,7 +66,7 @@ extension CachedStorage {
             let before = state.documents[key]
             guard before != document else { return }
             state.documents[key] = document
-            state.copies.room += (document?.byteCount ?? 0) - (before?.byteCount ?? 0)
+            state.copies.space += (document?.byteCount ?? 0) - (before?.byteCount ?? 0)
         }
     }
 

@@ -86,7 +86,7 @@ extension CachedStorage {
                     try sink(part)
                 }
                 guard case .found = outcome else { throw missing(file, "is not in \(place)") }
-            } settle: { (name) throws(StoreError) in
+            } commit: { (name) throws(StoreError) in
                 guard file.byteCount ?? byteCount == byteCount else {
                     throw StoreError.damaged(file.address)
                 }

@@ -39,7 +39,7 @@ package final class CachedStorage: ForwardingStorage {
         /// The most bytes of files on the disk, including those that must stay.
         package var byteCount: Int64 = 10 << 30
         /// After this many milliseconds of waiting, a missing file is requested in the background.
-        package var patience: Int64 = 2_000
+        package var timeout: Int64 = 2_000
         package var notice: @Sendable (String) -> Void = { _ in }
         /// A clock that never goes back, in milliseconds.
         package var clock: @Sendable () -> Int64 = { SystemClock.milliseconds }

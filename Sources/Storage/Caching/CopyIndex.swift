@@ -2,7 +2,7 @@
 struct CopyIndex: Sendable {
     private struct Entry: Sendable {
         /// Its space on the disk, in whole units of 4 KiB.
-        var room: Int64
+        var space: Int64
         var usedAt: UInt64
         var isProven: Bool
     }
@@ -15,7 +15,7 @@ struct CopyIndex: Sendable {
     private var pins: [String: Int] = [:]
     private var clock: UInt64 = 0
     /// The space of all files, including those that change.
-    var room: Int64 = 0
+    var space: Int64 = 0
 
     var count: Int { entries.count }
 
@@ -29,15 +29,15 @@ struct CopyIndex: Sendable {
         remove(name)
         clock += 1
         let units = (byteCount + 4095) / 4096
-        entries[name] = Entry(room: units * 4096, usedAt: clock, isProven: isProven)
-        room += units * 4096
+        entries[name] = Entry(space: units * 4096, usedAt: clock, isProven: isProven)
+        space += units * 4096
     }
 
     /// Notes that a copy matches its name, unless it has gone since.
     mutating func prove(_ name: String) { entries[name]?.isProven = true }
 
     mutating func remove(_ name: String) {
-        if let gone = entries.removeValue(forKey: name) { room -= gone.room }
+        if let gone = entries.removeValue(forKey: name) { space -= gone.space }
     }
 
     /// Pins copies, or unpins them with a `change` of -1.
@@ -54,13 +54,13 @@ struct CopyIndex: Sendable {
 
     /// The least recently used copies, whose removal brings the cache to nine tenths of the limit.
     func leaving(_ limit: Int64, count limitCount: Int = fileCountMax) -> [String] {
-        var (room, count) = (room, count)
-        guard room > limit || count > limitCount else { return [] }
+        var (space, count) = (space, count)
+        guard space > limit || count > limitCount else { return [] }
         return entries.filter { pins[$0.key] == nil }
             .sorted { $0.value.usedAt < $1.value.usedAt }
             .prefix { _, entry in
-                defer { (room, count) = (room - entry.room, count - 1) }
-                return room > limit / 10 * 9 || count > limitCount * 9 / 10
+                defer { (space, count) = (space - entry.space, count - 1) }
+                return space > limit / 10 * 9 || count > limitCount * 9 / 10
             }.map(\.key)
     }
 }

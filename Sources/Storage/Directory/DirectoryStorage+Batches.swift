@@ -141,7 +141,7 @@ extension DirectoryStorage {
                     try done(file.index, .stored(nil))
                     rest.removeFirst()
                 }
-                try settle(directory, of: key)
+                try commit(directory, of: key)
             }
         }
     }

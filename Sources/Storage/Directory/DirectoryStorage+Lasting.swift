@@ -24,7 +24,7 @@ extension DirectoryStorage {
         guard try status(of: key) != nil else { return }
         try inDirectory(of: key) { (directory, name) throws(StoreError) in
             try fileSystem.removeIfPresent(directory, name)
-            try settle(directory, of: key)
+            try commit(directory, of: key)
         }
     }
 
@@ -36,13 +36,13 @@ extension DirectoryStorage {
     }
 
     /// Makes the names in the directory of a key durable, at once or with the next barrier.
-    func settle(_ directory: Int32, of key: String) throws(StoreError) {
+    func commit(_ directory: Int32, of key: String) throws(StoreError) {
         guard hasBarrier else { return try sync(directory) }
-        settleLater(key.lastIndex(of: "/").map { String(key[..<$0]) } ?? ".")
+        commitLater(key.lastIndex(of: "/").map { String(key[..<$0]) } ?? ".")
     }
 
-    func settleLater(_ directory: String) {
-        unsettled.withLock { _ = $0.directories.insert(directory) }
+    func commitLater(_ directory: String) {
+        uncommitted.withLock { _ = $0.directories.insert(directory) }
     }
 
     /// The most files or directories synced one by one, rather than the whole file system with others' writes.
@@ -50,9 +50,9 @@ extension DirectoryStorage {
 
     package func barrier() throws(StoreError) {
         guard hasBarrier else { return }
-        let due = unsettled.withLock { unsettled in
-            defer { unsettled = Unsettled(isAll: false) }
-            return unsettled
+        let due = uncommitted.withLock { uncommitted in
+            defer { uncommitted = Uncommitted(isAll: false) }
+            return uncommitted
         }
         do throws(StoreError) {
             if due.isAll || due.directories.count > Self.syncedSinglyMax {
@@ -64,7 +64,7 @@ extension DirectoryStorage {
                 try fileSystem.sync(directory.raw)
             }
         } catch {
-            unsettled.withLock { $0.isAll = true }
+            uncommitted.withLock { $0.isAll = true }
             throw error
         }
     }

@@ -6,7 +6,7 @@ import Synchronization
 extension DirectoryStorage {
     package func list(_ request: ListRequest) throws(StoreError) -> ListPage {
         count()
-        unsettled.withLock { $0.isAll = true }
+        uncommitted.withLock { $0.isAll = true }
         let after = [request.startAfter, request.token].compactMap(\.self)
             .max { $0.utf8.lexicographicallyPrecedes($1.utf8) }
         var walk = Walk(prefix: request.prefix, after: after ?? "", countMax: request.countMax)

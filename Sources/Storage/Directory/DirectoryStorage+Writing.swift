@@ -94,12 +94,12 @@ extension DirectoryStorage {
     /// - Parameters:
     ///   - address: the SHA-256 of the bytes; others are not written.
     ///   - fill: passes the bytes on.
-    ///   - settle: gets a closure that names the finished file.
-    /// - Throws: `.damagedObject` if the bytes differ; what `fill` and `settle` throw.
+    ///   - commit: gets a closure that names the finished file.
+    /// - Throws: `.damagedObject` if the bytes differ; what `fill` and `commit` throw.
     package func receive(
         _ key: String, _ address: ObjectID,
         from fill: (Sink) throws(StoreError) -> Void,
-        settle: (() throws(StoreError) -> Void) throws(StoreError) -> Void
+        commit: (() throws(StoreError) -> Void) throws(StoreError) -> Void
     ) throws(StoreError) {
         _ = try write(key) { (staged) throws(StoreError) in
             try stage(address, as: staged, isDurable: isDurable) {
@@ -110,7 +110,7 @@ extension DirectoryStorage {
                 }
             }
         } naming: { (staged, directory, name) throws(StoreError) in
-            try settle { () throws(StoreError) in
+            try commit { () throws(StoreError) in
                 try fileSystem.rename(staged.directory, staged.name, to: directory, name)
             }
             return true
@@ -133,7 +133,7 @@ extension DirectoryStorage {
             do throws(StoreError) {
                 return try writeOnce(key, staging, naming)
             } catch {
-                guard error.isDiskFull, try rescue.makeRoom(root.raw) else { throw error }
+                guard error.isDiskFull, try rescue.makeSpace(root.raw) else { throw error }
             }
         }
     }
@@ -149,7 +149,7 @@ extension DirectoryStorage {
         let tag = try staging(staged)
         let isNamed = try inDirectory(of: key) { (directory, name) throws(StoreError) in
             let isNamed = try naming(staged, directory, name)
-            if isNamed { try settle(directory, of: key) }
+            if isNamed { try commit(directory, of: key) }
             return isNamed
         }
         return isNamed ? .stored(tag) : nil
@@ -260,7 +260,7 @@ extension DirectoryStorage {
         }
         throw StoreError(
             .busy,
-            "\(holder.description) is writing a file in \(place) and does not finish; let it go on, or end it, then repeat "
+            "\(holder.description) is writing a file in \(place) and does not finish; let it continue, or end it, then repeat "
                 + "the command")
     }
 
@@ -320,7 +320,7 @@ extension DirectoryStorage {
             _ = try? fileSystem.share(parent, name, 0o060)
         }
         // A faster process may die before it is durable.
-        if hasBarrier, name != scratch { settleLater(path) }
+        if hasBarrier, name != scratch { commitLater(path) }
         do throws(StoreError) {
             return try fileSystem.open(parent, name, .directory, mode: 0)
         } catch {

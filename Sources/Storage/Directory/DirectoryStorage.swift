@@ -26,7 +26,7 @@ package final class DirectoryStorage: ObjectStorage {
     let isDurable: Bool
     let rescue: Rescue
     /// What the next barrier makes durable.
-    let unsettled = Mutex(Unsettled())
+    let uncommitted = Mutex(Uncommitted())
     let passedOver = Mutex<Set<String>>([])
     /// Whether the file system shares blocks with the files that are read.
     let canClone = Atomic<Bool>(true)
@@ -61,7 +61,7 @@ package final class DirectoryStorage: ObjectStorage {
     }
 
     /// The names that may be lost in a power cut.
-    struct Unsettled {
+    struct Uncommitted {
         /// Directories whose names have changed.
         var directories: Set<String> = []
         /// Whether a listing may have shown names that somebody else has not made durable, and never will.
@@ -70,7 +70,7 @@ package final class DirectoryStorage: ObjectStorage {
 
     package struct Rescue: Sendable {
         /// Called with the open directory when the disk is full; frees space, and returns whether it could.
-        package var makeRoom: @Sendable (_ root: Int32) throws(StoreError) -> Bool
+        package var makeSpace: @Sendable (_ root: Int32) throws(StoreError) -> Bool
         /// Called with the new name of a directory that was in place of a file; `nil` if such a directory stays.
         package var setAside: (@Sendable (_ key: String, _ name: String) -> Void)?
         /// Whether obstacles to directories are set aside as well, as in a repair.
@@ -79,12 +79,12 @@ package final class DirectoryStorage: ObjectStorage {
         package var passesOver: @Sendable (_ path: String, StoreError) -> Bool = { _, _ in false }
 
         package init(
-            makeRoom: @escaping @Sendable (_ root: Int32) throws(StoreError) -> Bool = {
+            makeSpace: @escaping @Sendable (_ root: Int32) throws(StoreError) -> Bool = {
                 (_) throws(StoreError) in false
             },
             setAside: (@Sendable (_ key: String, _ name: String) -> Void)? = nil
         ) {
-            self.makeRoom = makeRoom
+            self.makeSpace = makeSpace
             self.setAside = setAside
         }
     }

@@ -50,7 +50,7 @@ extension Invocation {
     func checkOptions() throws(CommandError) -> CheckOptions {
         var options = CheckOptions(isDeep: flag("deep"))
         options.sample = try sample()
-        options.since = try moment("since", now: secondsNow())
+        options.since = try time("since", now: secondsNow())
         options.byteRateMax = try byteCount("limit-rate")
         if flag("json-lines"), isJSON {
             throw .usage("--json and --json-lines contradict each other")

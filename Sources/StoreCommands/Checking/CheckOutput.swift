@@ -36,7 +36,7 @@ extension JSONWriter {
     /// Writes the member `plan`.
     fileprivate mutating func member(_ plan: RepairPlan) {
         member("plan", plan.steps) { writer, step in
-            writer.member("action", step.deed.rawValue)
+            writer.member("action", step.operation.rawValue)
             writer.member("object", step.object?.description)
             writer.member("version", step.version)
             writer.member("path", step.path)

@@ -2,9 +2,9 @@ package import Console
 
 extension Option {
     /// The deadlines and retries of every command that uses a network.
-    private static let patience = patience(retries: 8)
+    private static let timeouts = timeouts(retries: 8)
 
-    private static func patience(retries: Int, _ more: String = "") -> [Option] {
+    private static func timeouts(retries: Int, _ more: String = "") -> [Option] {
         [
             .text(
                 "timeout", placeholder: "TIME",
@@ -18,7 +18,7 @@ extension Option {
 
     /// How to reach an origin, wherever it is: the options of every command that only reads one.
     package static let reaching: [Option] =
-        patience(
+        timeouts(
             retries: 8, "; without this option, only twice until the origin has answered once"
         ) + [
             .text(
@@ -47,13 +47,13 @@ extension Option {
         completion: .files)
 
     /// How to reach a bucket: the options of every other command that takes an `s3://` origin.
-    package static let reachingBucket = patience + [certificates] + bucketAccess
+    package static let reachingBucket = timeouts + [certificates] + bucketAccess
 
     /// The same for a repair, with the deadlines of a pull.
     package static let reachingToRepair = reachingBucket + [leastRate]
 
     /// The same for a server, which retries less: its clients had better be told to come back.
-    package static let servingBucket = patience(retries: 2) + [certificates] + bucketAccess
+    package static let servingBucket = timeouts(retries: 2) + [certificates] + bucketAccess
 
     package static let bucketAccess: [Option] = [
         .text(

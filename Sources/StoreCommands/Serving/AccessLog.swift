@@ -38,7 +38,8 @@ package final class AccessLog: Sendable {
                     try POSIXFileSystem().redirect(number, to: next.raw)
                 } catch {
                     notices.tell(
-                        "the access log goes on in the file that was moved away: \(error.message)")
+                        "the access log continues in the file that was moved away: \(error.message)"
+                    )
                 }
             },
             onLoss: { count in

@@ -38,7 +38,7 @@ package final class StartWatch: Sendable {
     /// Confirms a version whose page has started well; other threads can still ask the judge meanwhile.
     /// - Returns: whether that version is known good now.
     package func confirm(_ version: String) throws(StoreError) -> Bool {
-        let (isGood, token) = try StartJudge.vouch(for: version, ledger)
+        let (isGood, token) = try StartJudge.confirm(for: version, ledger)
         if let token { state.withLock { $0.stopWatching(token: token, ledger) } }
         return isGood
     }
@@ -80,15 +80,15 @@ private final class StoreLedger: StartLedger {
     func releaseLock() { lock.withLock { $0 = nil } }
 
     func begin(_ request: StartRequest) throws(StoreError) -> Begun {
-        let own = try versions.startRequest(request.strikes, showing: canShow)
+        let own = try versions.startRequest(request.failedAttempts, showing: canShow)
         var request = request
         (request.token, request.time, request.system) = (own.token, own.time, own.system)
         request.canShow = own.canShow
         return try versions.begin(request)
     }
 
-    func leave(_ departure: Departure, strikes: Int) throws(StoreError) -> LeftVersion? {
-        try versions.leave(departure, strikes: strikes, showing: canShow)
+    func leave(_ departure: Departure, failedAttempts: Int) throws(StoreError) -> LeftVersion? {
+        try versions.leave(departure, failedAttempts: failedAttempts, showing: canShow)
     }
 
     func confirm(_ version: String, token: String) throws(StoreError) {

@@ -31,7 +31,8 @@ extension VersionStore {
         return try row.ordinal < self.row(of: other).ordinal
     }
 
-    /// Makes a version pending for the next ``boot(strikes:)``; naming the current version clears what is pending.
+    /// Makes a version pending for the next ``boot(failedAttempts:)``; naming the current version clears what is
+    /// pending.
     /// - Throws: `.noVersion`, `.incompleteVersion`, `.bannedVersion`, `.damagedObject`.
     public func activateAtNextBoot(_ name: String) throws(StoreError) {
         try materialize(name)
@@ -80,7 +81,7 @@ extension VersionStore {
             throw StoreError(
                 .bannedVersion,
                 "version \(name) is banned (\(printable(ban.reason))); "
-                    + "castree forgive \(name) lifts it")
+                    + "castree unban \(name) lifts it")
         }
     }
 
@@ -90,11 +91,11 @@ extension VersionStore {
     @discardableResult
     public func confirm(_ name: String, token: String) throws(StoreError) -> String {
         let isNews = try changeLifecycle { (lifecycle) throws(StoreError) -> Bool in
-            let isNews = try lifecycle.vouch(name, token: token)
-            // Even if this start was no trial: the same content may have a trial or a ban under another name.
-            let hasFailed = !(lifecycle.bad.isEmpty && lifecycle.trials.isEmpty)
+            let isNews = try lifecycle.acceptConfirmation(name, token: token)
+            // Even if this version was not being tried: the same content may be, or have a ban under another name.
+            let hasFailed = !(lifecycle.bad.isEmpty && lifecycle.attempts.isEmpty)
             if isNews, hasFailed, let content = try self.content(of: name) {
-                lifecycle.forgive(content)
+                lifecycle.unban(content)
             }
             return isNews
         }
@@ -104,18 +105,18 @@ extension VersionStore {
 
     /// Lifts the ban of a version and clears its failed starts.
     /// - Throws: `.noVersion` if no such version is banned and no start of it has failed.
-    public func forgive(_ name: String) throws(StoreError) {
+    public func unban(_ name: String) throws(StoreError) {
         let content = try store.versionRow(name)?.content
         try changeLifecycle { (lifecycle) throws(StoreError) in
             let before = lifecycle
             lifecycle.bad.removeAll { $0.version == name || $0.content == content }
-            lifecycle.trials.removeAll { $0.version == name || $0.content == content }
+            lifecycle.attempts.removeAll { $0.version == name || $0.content == content }
             guard lifecycle != before else {
                 throw StoreError(
                     .noVersion, "version \"\(printable(name))\" is not banned")
             }
         }
-        note(.forgiven(version: name))
+        note(.unbanned(version: name))
     }
 
     /// Whether a version is known good and no other known good version can be shown.

@@ -30,7 +30,7 @@ extension VersionStore {
             let before = lifecycle
             let change = try decide(before)
             try lifecycle.markEmbedded(name, change, self)
-            if change.liftsBan { lifecycle.forgive(content) }
+            if change.liftsBan { lifecycle.unban(content) }
             return (before, lifecycle)
         }
         guard before != after else { return }
@@ -44,7 +44,7 @@ extension VersionStore {
     ///
     /// For a caller that finds the work done by a process that may have been killed before its names were durable, or
     /// between writing the file and the link. Does nothing on a read-only disk, where nothing can be lost.
-    package func vouchForLifecycle() throws(StoreError) {
+    package func confirmLifecycle() throws(StoreError) {
         do throws(StoreError) {
             try changeLifecycle { _ in }
         } catch {

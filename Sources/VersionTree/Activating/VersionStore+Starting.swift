@@ -36,11 +36,13 @@ extension VersionStore {
     ///
     /// A known good version needs no second confirmation, since the user may have closed the app early. A version
     /// with nothing to roll back to is tried again.
-    /// - Parameter strikes: how many starts of one content may fail.
+    /// - Parameter failedAttempts: how many starts of one content may fail.
     /// - Throws: `.noVersion` if there is nothing to start.
-    public func boot(strikes: Int = Lifecycle.usualStrikes) throws(StoreError) -> BootReport {
+    public func boot(failedAttempts: Int = Lifecycle.usualFailedAttempts) throws(StoreError)
+        -> BootReport
+    {
         let lock = try takeStartLock()
-        var request = try startRequest(max(strikes, 1))
+        var request = try startRequest(max(failedAttempts, 1))
         request.isLockTaken = lock == nil
         let begun = try begin(request)
         withExtendedLifetime(lock) {}
@@ -63,11 +65,11 @@ extension VersionStore {
     }
 
     func startRequest(
-        _ strikes: Int, showing canShow: @escaping StartRequest.Showing = { _ in true }
+        _ failedAttempts: Int, showing canShow: @escaping StartRequest.Showing = { _ in true }
     ) throws(StoreError) -> StartRequest {
         StartRequest(
             token: try randomToken(), time: secondsNow(), system: try fileSystem.systemBoot(),
-            strikes: strikes,
+            failedAttempts: failedAttempts,
             // Do not roll back to wrong bytes while there is something else.
             canShow: { (name) throws(StoreError) in
                 guard try canShow(name) else { return false }
@@ -155,17 +157,17 @@ extension VersionStore {
 
     /// Rolls back from a start that was not confirmed; a decision made meanwhile by another process stands.
     /// - Parameters:
-    ///   - strikes: how many starts of one content may fail.
+    ///   - failedAttempts: how many starts of one content may fail.
     ///   - canShow: whether a version has a page to start with.
     /// - Returns: what was rolled back; `nil` if nothing was.
     /// - Throws: `.nothingToRollBackTo` for a version that was not confirmed in time.
     @discardableResult
     package func leave(
-        _ departure: Departure, strikes: Int = Lifecycle.usualStrikes,
+        _ departure: Departure, failedAttempts: Int = Lifecycle.usualFailedAttempts,
         showing canShow: @escaping StartRequest.Showing = { _ in true }
     ) throws(StoreError) -> LeftVersion? {
-        let request = try startRequest(max(strikes, 1), showing: canShow)
-        let left = try changeLifecycle(vouching: false) {
+        let request = try startRequest(max(failedAttempts, 1), showing: canShow)
+        let left = try changeLifecycle(checking: false) {
             (lifecycle) throws(StoreError) -> LeftVersion? in
             try lifecycle.leave(departure, request, self)
         }

@@ -56,11 +56,11 @@ package struct LastCheck: Sendable, Hashable {
         repairedCount = findingCount - left.count
         // What a repair could not clean up, nobody else can.
         leftoverCount = isRepair ? 0 : left.count { $0.mendsItself }
-        var room = Self.textByteCountMax
+        var space = Self.textByteCountMax
         findings = []
         for finding in left + problems.filter(\.isRepaired) {
-            room -= finding.message.utf8.count + (finding.path?.utf8.count ?? 0)
-            guard room >= 0, findings.count < Self.findingsMax else { break }
+            space -= finding.message.utf8.count + (finding.path?.utf8.count ?? 0)
+            guard space >= 0, findings.count < Self.findingsMax else { break }
             findings.append(finding)
         }
     }
@@ -79,7 +79,7 @@ package struct LastCheck: Sendable, Hashable {
         }
     }
 
-    /// Goes on remembering what an earlier check has found, and this one has not looked at.
+    /// Continues remembering what an earlier check has found, and this one has not looked at.
     mutating func keep(_ earlier: [Finding]) {
         findingCount += earlier.count
         findings = Array((earlier + findings).prefix(Self.findingsMax))

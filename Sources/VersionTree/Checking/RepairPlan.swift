@@ -2,13 +2,13 @@ package import CASStore
 
 /// What a repair would do, before it does anything: a value that people and programs can read.
 package struct RepairPlan: Sendable {
-    /// What would be done, in the order of the findings; each deed once.
+    /// What would be done, in the order of the findings; each operation once.
     package var steps: [RepairStep] = []
     /// Objects to fetch again: damaged, missing, or removed by an earlier repair.
     package var fetches: [Reference] = []
 
     /// Whether there is nothing to do.
-    package var isEmpty: Bool { steps.allSatisfy { $0.deed == .nothing } && fetches.isEmpty }
+    package var isEmpty: Bool { steps.allSatisfy { $0.operation == .nothing } && fetches.isEmpty }
 
     /// The plan for what keeps a check from being made, which is mended before all else.
     package init(before findings: [Finding]) { self.init(findings, RepairMeans()) }
@@ -61,9 +61,9 @@ struct RepairMeans: Sendable {
     private(set) var fetched: Set<ObjectID> = []
     /// The versions whose manifests to ask an origin for.
     var manifests: [LostManifest] = []
-    /// What each version lacks that nobody fetches now.
+    /// What each version is missing that nobody fetches now.
     var lacked: [String: Set<ObjectID>] = [:]
-    /// The versions that lack something that an origin is asked for.
+    /// The versions that are missing something that an origin is asked for.
     var waiting: [String] = []
     /// Other places of the bytes of lost objects, by address.
     var copies: [ObjectID: String] = [:]
@@ -71,17 +71,17 @@ struct RepairMeans: Sendable {
     var trees: Set<String> = []
     /// The version whose tree stays, whatever it has lost.
     var current: String?
-    /// The incomplete versions that will then have everything they lack.
+    /// The incomplete versions that will then have everything they are missing.
     var completing: Set<String> = []
-    /// The versions that will go on without what their publisher sent, which is lost.
+    /// The versions that will continue without what their publisher sent, which is lost.
     var dropping: [String: ObjectID] = [:]
-    /// The versions whose manifest, made again, may lack something, and whose tree is then removed.
+    /// The versions whose manifest, made again, may be missing something, and whose tree is then removed.
     var partial: Set<String> = []
 
     /// What will be there again.
     var back: Set<ObjectID> { fetched.union(copies.keys) }
 
-    /// What each version has lost for good; one that will lack objects gets no tree.
+    /// What each version has lost for good; one that will be missing objects gets no tree.
     func losing(_ findings: [Finding]) -> [String: Set<ObjectID>] {
         let back = back
         var losing: [String: Set<ObjectID>] = [:]
@@ -97,7 +97,7 @@ struct RepairMeans: Sendable {
     /// What to do about a finding if its version will have other content by then, or another step mends it; `nil` for the
     /// usual step.
     ///
-    /// - Parameter losing: the versions that lack objects from then on.
+    /// - Parameter losing: the versions that are missing objects from then on.
     func steps(insteadOf finding: Finding, losing: some Collection<String>) -> [RepairStep]? {
         guard let version = finding.version else {
             // Nothing shows what a publisher sent: its versions have steps of their own.
@@ -109,7 +109,7 @@ struct RepairMeans: Sendable {
         let isCompleting = completing.contains(version) || dropping[version] != nil
         switch finding.kind {
         case .incompleteVersion where waiting.contains(version): return []
-        // Compared with what it lacks now; its tree is right when that is back.
+        // Compared with what it is missing now; its tree is right when that is back.
         case .strayTree where isCompleting: return []
         case .strayInTree where isCompleting: return []
         case .incompleteVersion where isCompleting:
@@ -182,7 +182,7 @@ package struct RepairStep: Sendable, Hashable {
     /// What would be done; ``RepairStep/sentence`` says it.
     ///
     /// The raw value is the `action` of JSON output, and stays as it is.
-    package enum Deed: String, Sendable, Hashable {
+    package enum Operation: String, Sendable, Hashable {
         case fetchObject, fetchMissing, restoreObject, quarantineObject, recordLoss, dropReceived
         case recordObject, setMode
         case remakeExecutableCopy = "remakeTwin"
@@ -195,7 +195,7 @@ package struct RepairStep: Sendable, Hashable {
     }
 
     /// What would be done.
-    package let deed: Deed
+    package let operation: Operation
     /// The object concerned.
     package let object: ObjectID?
     /// The version concerned.
@@ -206,10 +206,11 @@ package struct RepairStep: Sendable, Hashable {
     private let lostCount: Int?
 
     fileprivate init(
-        _ deed: Deed, object: ObjectID? = nil, version: String? = nil, path: String? = nil,
+        _ operation: Operation, object: ObjectID? = nil, version: String? = nil,
+        path: String? = nil,
         lostCount: Int? = nil
     ) {
-        self.deed = deed
+        self.operation = operation
         self.object = object
         self.version = version
         self.path = path
@@ -221,9 +222,9 @@ package struct RepairStep: Sendable, Hashable {
         let name = object.map(\.description) ?? ""
         let place = printable(path ?? version ?? "")
         let lost = lostCount == 1 ? "1 object of it is" : "\(lostCount ?? 0) objects of it are"
-        return switch deed {
+        return switch operation {
         case .fetchObject: "fetch object \(name) and put it in place of what is there"
-        case .fetchMissing: "fetch what version \(place) lacks, and build its tree"
+        case .fetchMissing: "fetch what version \(place) is missing, and build its tree"
         case .quarantineObject:
             "put object \(name) into quarantine; versions that show it will be incomplete"
         case .recordLoss:
@@ -242,7 +243,7 @@ package struct RepairStep: Sendable, Hashable {
             "remove the tree of version \(printable(version ?? "")): \(lost) lost; what is right in it is "
                 + "kept as objects"
         case .dropReceived:
-            "let version \(printable(version ?? "")) go on without object \(name), the manifest that its publisher sent: "
+            "let version \(printable(version ?? "")) continue without object \(name), the manifest that its publisher sent: "
                 + "it is lost, and the version needs nothing of it"
         case .recordObject: "note object \(name) in the index"
         case .setMode: "restore the mode of \(object == nil ? place : "object \(name)")"

@@ -12,7 +12,7 @@ struct StoreNote: Sendable {
     let loss: String
     private let isSound: @Sendable ([UInt8]) -> Bool
 
-    static let all = [server, owed, channels, device] + logs
+    static let all = [server, pendingForced, channels, device] + logs
 
     /// More than any of them takes.
     private static let byteCountMax = 16 << 20
@@ -31,8 +31,8 @@ struct StoreNote: Sendable {
                 ?? true
     }
 
-    private static let owed = StoreNote(
-        name: StoreLayout.owed, lock: StoreLayout.lifecycleLock,
+    private static let pendingForced = StoreNote(
+        name: StoreLayout.pendingForced, lock: StoreLayout.lifecycleLock,
         loss:
             "a mandatory release that was not shown yet counts as any other; castree fsck --repair "
             + "sets it aside"

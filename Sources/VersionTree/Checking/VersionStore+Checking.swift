@@ -137,14 +137,14 @@ extension VersionStore {
         var unreadable: Set<String> = []
         let known = Set(names)
         var kept: [String: Manifest] = [:]
-        var room = Self.keptEntriesMax
+        var space = Self.keptEntriesMax
         var found = try store.checkIndex(isDeep: options.isDeep) {
             (name) throws(StoreError) -> ManifestSum? in
             guard known.contains(name) else { return nil }
             do throws(StoreError) {
                 let (manifest, address, _) = try self.addressedManifest(of: name)
-                if kept[name] == nil, manifest.count <= room {
-                    room -= manifest.count
+                if kept[name] == nil, manifest.count <= space {
+                    space -= manifest.count
                     kept[name] = manifest
                 }
                 return ManifestSum(

@@ -90,7 +90,7 @@ extension VersionStore {
             "the tree \(printable(name)) belongs to no registered version")
     }
 
-    /// - Returns: whether it is gone; a tree stays if a writer has claimed it meanwhile, or if it shows what no
+    /// - Returns: whether it is gone; a tree stays if a writer has reserved it meanwhile, or if it shows what no
     ///   version names.
     private func removeStray(
         _ name: String, _ entry: [CChar], _ kind: FileStatus.Kind

@@ -199,7 +199,7 @@ extension VersionStore {
                 findings.append(
                     Finding(
                         .incompleteVersion, version: name,
-                        "version \(name) is needed and lacks objects: add or pull it again"))
+                        "version \(name) is needed and is missing objects: add or pull it again"))
                 continue
             }
             // No tree is built from a manifest that is lost or edited, which has a finding of its own.
@@ -230,7 +230,7 @@ extension VersionStore {
 
     /// Puts into quarantine what stands in place of the link `current`; the caller has locked the lifecycle.
     private func setCurrentAside() throws(StoreError) {
-        try makeRoomForLink()
+        try makeWayForLink()
         let root = directories.root.raw
         let there = try fileSystem.status(root, StoreLayout.current)
         guard let there, there.kind != .symbolicLink else { return }
@@ -306,7 +306,7 @@ extension VersionStore {
             // One of them may have been added since.
             for name in names where try self.isUnknown(name) { unknown.insert(name) }
             if let current = lifecycle.current, unknown.contains(current) {
-                // A copy made while commands ran has the lifecycle of a version that it lacks.
+                // A copy made while commands ran has the lifecycle of a version that it is missing.
                 lifecycle.current = try lifecycle.findWayBack(self)
                 lifecycle.boot = nil
             }

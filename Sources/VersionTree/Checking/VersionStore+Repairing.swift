@@ -42,7 +42,7 @@ extension VersionStore {
         var again = CheckOptions(isDeep: options.isDeep, byteRateMax: options.byteRateMax)
         again.revisits = fetched.union(report.findings.compactMap(\.object))
         let repaired = try look(again, repairing: true).findings
-        // Those that go on without what their publisher sent: they are reported as such.
+        // Those that continue without what their publisher sent: they are reported as such.
         let told = Set(
             repaired.filter { $0.kind == .incompleteVersion && $0.isRepaired }
                 .compactMap(\.version))
@@ -182,7 +182,7 @@ extension VersionStore {
     }
 
     /// What is damaged or missing and a version names; what an earlier repair removed; and what the
-    /// versions `waiting` lack.
+    /// versions `waiting` are missing.
     private func lostObjects(
         _ findings: [Finding], _ waiting: [String]
     ) throws(StoreError) -> [Reference] {
@@ -258,7 +258,8 @@ extension VersionStore {
             result.append(
                 Finding(
                     .incompleteVersion, version: name,
-                    "version \(name) lacked objects; what it lacked was fetched", isRepaired: true))
+                    "version \(name) was missing objects; what was missing was fetched",
+                    isRepaired: true))
         }
         return result
     }
@@ -279,7 +280,7 @@ extension VersionStore {
             try store.versionRow(version)?.isComplete == true
         else { return nil }
         return means.lacked[version]?.isDisjoint(with: fetched) == false
-            ? "; what it lacked was fetched"
+            ? "; what was missing was fetched"
             : "; what it lacked was found elsewhere in the store"
     }
 }

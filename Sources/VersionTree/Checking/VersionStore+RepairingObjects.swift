@@ -48,10 +48,10 @@ extension VersionStore {
     }
 
     private static func goesOn(_ name: String) -> String {
-        "; it is what the publisher of version \(name) sent as its manifest, and the version goes on without it"
+        "; it is what the publisher of version \(name) sent as its manifest, and the version continues without it"
     }
 
-    /// Copies of what is damaged or missing and a version names, and of what incomplete versions lack.
+    /// Copies of what is damaged or missing and a version names, and of what incomplete versions are missing.
     ///
     /// What is staged for a version that nobody has called damaged is arriving: it is no copy of anything lost.
     /// - Parameter unnamed: versions that will be made again from their trees, with what these show.
@@ -88,8 +88,8 @@ extension VersionStore {
         return try store.findCopies(of: lost, arriving: arriving, in: findings.wrongPlaces)
     }
 
-    /// The registered versions that lack objects, needed or not; without those that a living process fetches: what
-    /// comes is not lost.
+    /// The registered versions that are missing objects, needed or not; without those that a living process fetches:
+    /// what comes is not lost.
     func incompleteVersions() throws(StoreError) -> [String] {
         var names: [String] = []
         for row in try store.versionRows().map(\.row) where !row.isComplete {
@@ -153,7 +153,7 @@ extension VersionStore {
                 Finding(
                     .recoveredManifest, version: row.name,
                     path: StoreLayout.manifestPath(row.name),
-                    "the manifest of version \(row.name) was made again from its tree, and may lack what the tree "
+                    "the manifest of version \(row.name) was made again from its tree, and may be missing what the tree "
                         + "did not show; add or pull the version again"))
         }
         return findings

@@ -16,10 +16,10 @@ package import CASStore
 package final class FileIntake {
     private let versions: VersionStore
     private let version: VersionName
-    private let arrivals: Arrivals
+    private let incoming: IncomingContents
     private let token: String
     private var entries: [Manifest.Entry] = []
-    private var arrival: Arrival?
+    private var item: IncomingContent?
     private var positions: [TreePath: Int]?
     package var isEmpty: Bool { entries.isEmpty }
 
@@ -28,17 +28,17 @@ package final class FileIntake {
         self.version = try VersionName(version)
         self.versions = versions
         token = try randomToken()
-        arrivals = try Arrivals(versions.store)
+        incoming = try IncomingContents(versions.store)
     }
 
     deinit {
         // It is never resumed; what cannot be deleted now is collected later.
-        if let begun = arrival.take() { try? begun.discard() }
+        if let begun = item.take() { try? begun.discard() }
     }
 
     /// Calls `body` with write-behind, for files that arrive faster than the disk accepts them.
     package func writingBehind(_ body: () throws(StoreError) -> Void) throws(StoreError) {
-        try arrivals.writingBehind(body)
+        try incoming.writingBehind(body)
     }
 
     /// - Throws: `.outOfSpace`, `.tooLarge` for more files than a version may have, `.interrupted`.
@@ -53,7 +53,7 @@ package final class FileIntake {
             digester.update($0)
         }
         let name = digester.finish { ObjectID(unchecked: $0) }
-        arrival = try arrivals.begin(name, byteCount: byteCount, isProvisional: true)
+        item = try incoming.begin(name, byteCount: byteCount, isPlaceholder: true)
         entries.append(
             Manifest.Entry(
                 path: path, address: .zero, byteCount: byteCount, isExecutable: isExecutable))
@@ -62,12 +62,12 @@ package final class FileIntake {
     /// - Throws: `.mismatch` beyond the size of the file; `.outOfSpace`, `.io`, `.interrupted`.
     package func append(_ bytes: UnsafeRawBufferPointer) throws(StoreError) {
         try versions.store.checkInterruption()
-        try arrival?.append(bytes.bytes)
+        try item?.append(bytes.bytes)
     }
 
     /// - Throws: `.mismatch` if the file has another size; `.outOfSpace`, `.io`.
     package func finish() throws(StoreError) {
-        guard let ended = arrival.take() else { return }
+        guard let ended = item.take() else { return }
         entries[entries.count - 1].address = try ended.finish().object.address
     }
 
@@ -110,14 +110,14 @@ package final class FileIntake {
             (registration, isAgain) throws(StoreError) -> SourceFiles in
             if !isAgain {
                 let references = registration.references
-                let unknown = Set(try store.unvouched(references.lazy.map(\.address)))
+                let unknown = Set(try store.unproven(references.lazy.map(\.address)))
                 for one in references where unknown.contains(one.address) {
                     new.count += 1
                     new.byteCount += one.byteCount
                 }
             }
-            _ = try store.claim(registration, lease: lease)
-            new.completed += try arrivals.settle()
+            _ = try store.reserve(registration, lease: lease)
+            new.completed += try incoming.commit()
             try versions.makeExecutableCopies(of: manifest, lease, syncsNames: false)
             return SourceFiles()
         } ended: {

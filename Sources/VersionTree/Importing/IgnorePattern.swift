@@ -54,10 +54,10 @@ struct IgnorePattern: Sendable, Hashable {
     private static func matches(_ parts: [Part], _ text: UnsafeBufferPointer<UInt8>) -> Bool {
         if case .byte(let first) = parts[0], text.first != first { return false }
         let count = parts.count + 1
-        return withUnsafeTemporaryAllocation(of: Bool.self, capacity: 2 * count) { room in
-            room.initialize(repeating: false)
-            var here = UnsafeMutableBufferPointer(rebasing: room[..<count])
-            var next = UnsafeMutableBufferPointer(rebasing: room[count...])
+        return withUnsafeTemporaryAllocation(of: Bool.self, capacity: 2 * count) { buffer in
+            buffer.initialize(repeating: false)
+            var here = UnsafeMutableBufferPointer(rebasing: buffer[..<count])
+            var next = UnsafeMutableBufferPointer(rebasing: buffer[count...])
             enter(0, parts, here)
             for byte in text {
                 var isAlive = false

@@ -2,7 +2,7 @@ import CASStore
 
 /// One add in progress.
 ///
-/// Source files are staged, claimed and published; then tree, manifest and the version's row follow. In this order an
+/// Source files are staged, reserved and published; then tree, manifest and the version's row follow. In this order an
 /// add can be repeated after a crash at any point.
 struct Import {
     let versions: VersionStore
@@ -11,7 +11,7 @@ struct Import {
     let options: AddOptions
     var found: SourceFiles
     /// The index version at the time of the stat cache look-up.
-    var moment: IndexMoment?
+    var indexVersion: IndexVersion?
 
     private var store: Store { versions.store }
 
@@ -34,7 +34,7 @@ struct Import {
         return try versions.record(
             manifest, lease, leavingOut: found.leftOut, unwanted: found.unwanted
         ) { (registration, isAgain) throws(StoreError) -> SourceFiles in
-            if isAgain { moment = nil }
+            if isAgain { indexVersion = nil }
             try publish(registration, batch, lease)
             if isAgain {
                 executables = try stageExecutableCopies(lease, canWait: false)
@@ -66,7 +66,7 @@ struct Import {
     private mutating func lookUp() throws(StoreError) -> Int64 {
         found.learnMounts(store, root: root, followingLinks: options.followsLinks)
         guard options.usesCache else { return try store.nextOrdinal() }
-        let (ordinal, renews, moment) = try store.lookUpSources(
+        let (ordinal, renews, indexVersion) = try store.lookUpSources(
             count: found.count, key: { found.key($0) },
             found: { found.records[$0].address = $1 })
         if renews {
@@ -74,7 +74,7 @@ struct Import {
                 found.marks[position].isCacheable = true
             }
         }
-        self.moment = moment
+        self.indexVersion = indexVersion
         try distrustTouched()
         return ordinal
     }
@@ -144,35 +144,35 @@ struct Import {
         try batch.syncStaged(staged.lazy.map { found.records[Int($0)].address })
     }
 
-    /// Claims what the version needs and publishes what is staged.
+    /// Reserves what the version needs and publishes what is staged.
     ///
-    /// Objects that the index does not vouch for are checked, or read from the source again.
+    /// Objects that the index does not prove are checked, or read from the source again.
     private mutating func publish(
         _ registration: Registration, _ batch: ObjectBatch, _ lease: borrowing Lease
     ) throws(StoreError) {
-        let now = try store.claim(registration, lease: lease)
+        let now = try store.reserve(registration, lease: lease)
         // What was ensured before may have gone since.
         for position in 0..<found.count { found.marks[position].isEnsured = false }
         try publishStaged(batch)
         // The index version is the one of the look-up: nothing was collected in between.
-        let isVouchedFor = now == moment
+        let isConfirmed = now == indexVersion
         let doubtful = found.distinctPositions {
-            !found.marks[$0].isStaged && (found.marks[$0].isHashed || !isVouchedFor)
+            !found.marks[$0].isStaged && (found.marks[$0].isHashed || !isConfirmed)
         }
         let records = found.records
         let addresses = doubtful.lazy.map { records[Int($0)].address }
-        var unknown = Set(try store.unvouched(addresses))
-        if moment == nil {
+        var unknown = Set(try store.unproven(addresses))
+        if indexVersion == nil {
             // On the second try: the index may list files that are gone.
             for address in addresses where try !store.contains(address) { unknown.insert(address) }
         }
         guard !unknown.isEmpty else { return }
         // Marks all files whose content is ensured by another file.
-        var standing: [ObjectID: Fingerprint] = [:]
+        var existing: [ObjectID: Fingerprint] = [:]
         for position in 0..<found.count where found.marks[position].isStaged {
             let address = found.records[position].address
             if unknown.remove(address) != nil {
-                standing[address] = found.states[position].fingerprint
+                existing[address] = found.states[position].fingerprint
             }
         }
         var lacking: Set<ObjectID> = []
@@ -182,13 +182,13 @@ struct Import {
             if let object = try store.objects.verified(address, checker: &checker),
                 let fingerprint = object.fingerprint
             {
-                standing[address] = fingerprint
+                existing[address] = fingerprint
             } else {
                 lacking.insert(address)
             }
         }
         for position in 0..<found.count {
-            guard let fingerprint = standing[found.records[position].address] else { continue }
+            guard let fingerprint = existing[found.records[position].address] else { continue }
             found.states[position].fingerprint = fingerprint
             found.marks[position].isHashed = true
             found.marks[position].isEnsured = true

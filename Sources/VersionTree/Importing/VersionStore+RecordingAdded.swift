@@ -11,7 +11,7 @@ extension VersionStore {
     /// - Parameters:
     ///   - leftOut: for the report.
     ///   - unwanted: for the report.
-    ///   - bring: claims what the version names and creates missing objects and executable copies; `true` marks a
+    ///   - bring: reserves what the version names and creates missing objects and executable copies; `true` marks a
     ///     repetition. Returns the source files, as far as there are any.
     ///   - ended: called when the version is recorded.
     func record(
@@ -26,7 +26,7 @@ extension VersionStore {
         let registration = try file.registration()
         var completed: [String]?
         do throws(StoreError) {
-            // Repeats only if the version was retired, or something collected, between the look-up and the claim.
+            // Repeats only if the version was retired, or something collected, between the look-up and the reservation.
             for attempt in 0...8 where completed == nil {
                 let found = try bring(registration, attempt > 0)
                 completed = try record(manifest, file, registration, found, lease)

@@ -4,7 +4,7 @@ extension Lifecycle {
         case current = "it is the current version"
         case pending = "it is pending"
         case protected = "it is protected"
-        case wayBack = "it is the way back while another version is on trial"
+        case wayBack = "it is the way back while another version is being tried"
         case embedded = "it is the embedded version"
         case lastKnownGood = "it is the last known good version"
     }
@@ -27,15 +27,15 @@ extension Lifecycle {
             "let another one wait first (castree activate VERSION --at-next-boot; if that is the current "
                 + "one, none waits)"
         case .protected: "unprotect it first (castree unprotect \(version))"
-        case .wayBack: adviceOnTrial
+        case .wayBack: adviceWhileTried
         case .embedded: "adopt a newer one first (castree adopt)"
         case .lastKnownGood:
             "start another one and confirm it first (castree boot, castree confirm)"
         }
     }
 
-    /// Any confirmation ends the trials that have a version to roll back to, which may be this one.
-    private var adviceOnTrial: String {
+    /// Any confirmation ends the attempts that have a version to roll back to, which may be this one.
+    private var adviceWhileTried: String {
         guard let current else { return "activate another one, start and confirm it first" }
         return boot?.version == current
             ? "confirm version \(current) first (castree lifecycle shows the token)"

@@ -55,12 +55,12 @@ extension Lifecycle {
         if let value = document["confirmed"], !value.isNull {
             guard let version = try Self.name(value["version"], "confirmed"),
                 let token = value["token"]?.asString
-            else { throw Self.refuse("\"confirmed\" lacks a field") }
+            else { throw Self.refuse("\"confirmed\" is missing a field") }
             confirmed = Confirmation(version: version, token: token)
         }
         before = try Self.name(document["before"], "before")
         protected = Set(try Self.names(document["protected"], "protected"))
-        trials = try Self.list(document["trials"], "trials", Self.trial)
+        attempts = try Self.list(document["trials"], "trials", Self.attempt)
         isTrusting = document["trusting"]?.asBool ?? false
         let unknown = (document.asObject ?? []).filter { !Self.knownKeys.contains($0.key) }
         // In the order in which they are written, so that files with the same content are equal.
@@ -86,7 +86,7 @@ extension Lifecycle {
         guard let version = try name(value["version"], "boot"),
             let token = value["token"]?.asString,
             let startedAt = value["startedAt"]?.asTime
-        else { throw refuse("\"boot\" lacks a field") }
+        else { throw refuse("\"boot\" is missing a field") }
         return Boot(
             version: version, token: token, startedAt: startedAt,
             content: value["content"]?.asString.flatMap { ObjectID($0) },
@@ -94,12 +94,14 @@ extension Lifecycle {
             system: value["system"]?.asString, isWatched: value["watched"]?.asBool ?? false)
     }
 
-    private static func trial(_ value: JSONValue) throws(StoreError) -> Trial {
+    private static func attempt(_ value: JSONValue) throws(StoreError) -> Attempt {
         guard let version = try name(value["version"], "trials"),
             let content = value["content"]?.asString.flatMap({ ObjectID($0) }),
-            let strikes = count(value["strikes"]), let takenBack = count(value["takenBack"])
-        else { throw refuse("a trial lacks a field") }
-        return Trial(version: version, content: content, strikes: strikes, takenBack: takenBack)
+            let failedAttempts = count(value["strikes"]), let takenBack = count(value["takenBack"])
+        else { throw refuse("an attempt is missing a field") }
+        return Attempt(
+            version: version, content: content, failedAttempts: failedAttempts, takenBack: takenBack
+        )
     }
 
     private static func ban(_ value: JSONValue) throws(StoreError) -> Ban {
@@ -107,7 +109,7 @@ extension Lifecycle {
             let content = value["content"]?.asString.flatMap({ ObjectID($0) }),
             let reason = value["reason"]?.asString, let count = count(value["count"]),
             count > 0, let at = value["at"]?.asTime
-        else { throw refuse("a ban lacks a field") }
+        else { throw refuse("a ban is missing a field") }
         return Ban(version: version, content: content, reason: reason, count: count, at: at)
     }
 

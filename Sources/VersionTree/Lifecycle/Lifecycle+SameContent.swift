@@ -14,13 +14,13 @@ extension Lifecycle {
         if isSame { self.before = before }
     }
 
-    /// Recognizes content that is known good under another name: it needs no trial, and failed starts are dropped.
+    /// Recognizes content that is known good under another name: it needs no attempt, and failed starts are dropped.
     ///
-    /// The same holds for the content of the version that was current before the trial.
+    /// The same holds for the content of the version that was current before the attempt.
     mutating func recognize(
         _ version: String, _ versions: some StartableVersions
     ) throws(StoreError) {
-        guard isOnTrial(version), let content = try versions.content(of: version),
+        guard isBeingTried(version), let content = try versions.content(of: version),
             ban(of: content) == nil
         else { return }
         if let before, try versions.content(of: before) == content { self.before = version }
@@ -31,7 +31,7 @@ extension Lifecycle {
             knownGood.removeAll { $0 == oldest }
         }
         knownGood.insert(version, at: 0)
-        trials.removeAll { $0.content == content }
+        attempts.removeAll { $0.content == content }
     }
 
     /// Forgets all names of banned content, so that none is rolled back to.

@@ -3,29 +3,29 @@ package import CASStore
 // Pure transitions: what a start does to the lifecycle.
 extension Lifecycle {
     /// The default number of starts of one content that may fail.
-    public static let usualStrikes = 2
+    public static let usualFailedAttempts = 2
     /// How many starts in a row may be taken back; the last of them counts as a failure.
     static let takenBackMax = 3
-    static let trialCountMax = 64
+    static let attemptCountMax = 64
 
     /// Whether a start of a version must be confirmed.
-    package func isOnTrial(_ version: String) -> Bool {
+    package func isBeingTried(_ version: String) -> Bool {
         !knownGood.contains(version) && before != version
     }
 
     /// The start of the current version that is neither confirmed nor judged.
     package var unconfirmed: Boot? {
-        guard let boot, boot.version == current, isOnTrial(boot.version) else { return nil }
+        guard let boot, boot.version == current, isBeingTried(boot.version) else { return nil }
         return boot
     }
 
-    package func strikes(of content: ObjectID) -> Int {
-        trials.first { $0.content == content }?.strikes ?? 0
+    package func failedAttempts(of content: ObjectID) -> Int {
+        attempts.first { $0.content == content }?.failedAttempts ?? 0
     }
 
     /// Whether a version waits after a failed start, judging by its name alone.
     package func isResting(_ version: String) -> Bool {
-        version != current && trials.contains { $0.version == version && $0.strikes > 0 }
+        version != current && attempts.contains { $0.version == version && $0.failedAttempts > 0 }
     }
 
     /// Begins a start, because the app starts or its first page is served, and first counts it against the content.
@@ -59,11 +59,11 @@ extension Lifecycle {
                 left = try leave("it was started and never confirmed", request, versions)
             }
         }
-        let standing = self
+        let before = self
         try startPending(request, mayRetry: request.mayRetry && left == nil, versions)
-        let version = try startable(request, upon: standing, &left, versions)
+        let version = try startable(request, upon: before, &left, versions)
         var boot = Boot(version: version, token: request.token, startedAt: request.time)
-        if isOnTrial(version), let content = try versions.content(of: version) {
+        if isBeingTried(version), let content = try versions.content(of: version) {
             boot.isUncounted = true
             if request.isCounted { count(&boot, against: content) }
             boot.system = request.system
@@ -73,7 +73,7 @@ extension Lifecycle {
         keepToken(of: former, request)
         return Begun(
             kind: .started, version: version, token: request.token, left: left,
-            switchedFrom: standing.current == version ? nil : standing.current)
+            switchedFrom: before.current == version ? nil : before.current)
     }
 
     static func isOfAnotherSystem(_ boot: Boot, _ request: StartRequest) -> Bool {
@@ -102,32 +102,34 @@ extension Lifecycle {
             // A version that cannot be examined stays pending.
             return
         }
-        let strikes = try versions.content(of: pending).map { self.strikes(of: $0) } ?? 0
-        guard strikes == 0 || mayRetry || current == nil else { return }
+        let failedAttempts =
+            try versions.content(of: pending).map { self.failedAttempts(of: $0) } ?? 0
+        guard failedAttempts == 0 || mayRetry || current == nil else { return }
         try activate(pending, versions)
     }
 
     /// The current version, or what can be started instead.
-    /// - Parameter standing: the lifecycle before the pending version became current.
+    /// - Parameter before: the lifecycle before the pending version became current.
     private mutating func startable(
-        _ request: StartRequest, upon standing: Lifecycle, _ left: inout LeftVersion?,
+        _ request: StartRequest, upon before: Lifecycle, _ left: inout LeftVersion?,
         _ versions: some StartableVersions
     ) throws(StoreError) -> String {
         var failure: StoreError?
         if let current, try isUsable(current, versions, &failure) {
-            let strikes = try versions.content(of: current).map { self.strikes(of: $0) } ?? 0
+            let failedAttempts =
+                try versions.content(of: current).map { self.failedAttempts(of: $0) } ?? 0
             // Its starts were used up under another name, or while there was nothing to roll back to.
-            guard isOnTrial(current), strikes >= request.strikes,
+            guard isBeingTried(current), failedAttempts >= request.failedAttempts,
                 let gone = try leave(
-                    "it was started \(strikes) times and never confirmed", request, versions)
+                    "it was started \(failedAttempts) times and never confirmed", request, versions)
             else { return current }
             left = left ?? gone
             return gone.current
         }
-        if failure != nil, let then = standing.current, then != current {
+        if failure != nil, let then = before.current, then != current {
             // A pending version that cannot be examined stays pending.
-            self = standing
-            return try startable(request, upon: standing, &left, versions)
+            self = before
+            return try startable(request, upon: before, &left, versions)
         }
         // Another name of the same content may still have what this one has lost.
         if let target = try findWayBack(
@@ -181,10 +183,10 @@ extension Lifecycle {
                 count(content, from)
             }
             // Only starts that are taken back in a row count.
-            if let index = trials.firstIndex(where: { $0.content == content }) {
-                trials[index].takenBack = 0
+            if let index = attempts.firstIndex(where: { $0.content == content }) {
+                attempts[index].takenBack = 0
             }
-            if strikes(of: content) >= request.strikes {
+            if failedAttempts(of: content) >= request.failedAttempts {
                 ban(from, content: content, reason: reason, at: request.time)
                 left.ban = bad.first
                 try forgetNames(of: content, versions)
@@ -209,13 +211,17 @@ extension Lifecycle {
         case .unshown(let version, let token, let reason):
             return try leave(unshown: version, token: token, reason, request, versions)
         case .stopped(let version, let token):
-            guard let boot = try standing(version, token: token, versions) else { return nil }
+            guard let boot = try unconfirmedBoot(version, token: token, versions) else {
+                return nil
+            }
             return try takeBack(boot, request, versions)
         case .unheard(let version, let token):
-            guard let boot = try standing(version, token: token, versions) else { return nil }
+            guard let boot = try unconfirmedBoot(version, token: token, versions) else {
+                return nil
+            }
             self.boot = nil
-            if let index = trials.firstIndex(where: { $0.content == boot.content }) {
-                trials[index].strikes = max(0, trials[index].strikes - 1)
+            if let index = attempts.firstIndex(where: { $0.content == boot.content }) {
+                attempts[index].failedAttempts = max(0, attempts[index].failedAttempts - 1)
             }
             return nil
         }
@@ -228,7 +234,7 @@ extension Lifecycle {
         guard current == version, boot?.token == token else { return nil }
         try recognize(version, versions)
         // It was confirmed under another name meanwhile.
-        guard isOnTrial(version) else { return nil }
+        guard isBeingTried(version) else { return nil }
         return try leaveOrRefuse(reason, request, versions)
     }
 
@@ -246,7 +252,7 @@ extension Lifecycle {
     }
 
     /// The start of a version with that token, unless it was confirmed or rolled back.
-    private mutating func standing(
+    private mutating func unconfirmedBoot(
         _ version: String, token: String, _ versions: some StartableVersions
     ) throws(StoreError) -> Boot? {
         try recognize(version, versions)
@@ -259,13 +265,13 @@ extension Lifecycle {
     ) throws(StoreError) -> LeftVersion? {
         self.boot = nil
         guard let content = boot.content,
-            let index = trials.firstIndex(where: { $0.content == content })
+            let index = attempts.firstIndex(where: { $0.content == content })
         else { return nil }
-        trials[index].strikes = max(0, trials[index].strikes - 1)
-        trials[index].takenBack += 1
-        guard trials[index].takenBack >= Self.takenBackMax else { return nil }
-        trials[index].takenBack = 0
-        trials[index].strikes += 1
+        attempts[index].failedAttempts = max(0, attempts[index].failedAttempts - 1)
+        attempts[index].takenBack += 1
+        guard attempts[index].takenBack >= Self.takenBackMax else { return nil }
+        attempts[index].takenBack = 0
+        attempts[index].failedAttempts += 1
         return try leave(
             "it was stopped \(Self.takenBackMax) times before anything confirmed that it works",
             request, versions)
@@ -304,7 +310,7 @@ extension Lifecycle {
     private mutating func goBack(to target: String, _ request: StartRequest) {
         current = target
         if pending == target { pending = nil }
-        // It is not on trial, but its page may confirm it.
+        // It is not being tried, but its page may confirm it.
         boot =
             target == before && !knownGood.contains(target)
             ? Boot(version: target, token: request.token, startedAt: request.time) : nil
@@ -320,36 +326,38 @@ extension Lifecycle {
     }
 
     private mutating func count(_ content: ObjectID, _ version: String) {
-        var trial =
-            trials.first { $0.content == content } ?? Trial(version: version, content: content)
-        trial.version = version
-        trial.strikes = min(trial.strikes + 1, 1000)
-        trials.removeAll { $0.content == content }
-        trials.insert(trial, at: 0)
-        if trials.count > Self.trialCountMax { trials.removeLast() }
+        var attempt =
+            attempts.first { $0.content == content } ?? Attempt(version: version, content: content)
+        attempt.version = version
+        attempt.failedAttempts = min(attempt.failedAttempts + 1, 1000)
+        attempts.removeAll { $0.content == content }
+        attempts.insert(attempt, at: 0)
+        if attempts.count > Self.attemptCountMax { attempts.removeLast() }
     }
 
     /// Drops a start that is neither confirmed nor failed because another version is wanted.
     mutating func abandonStart() {
         if let content = boot?.content,
-            let index = trials.firstIndex(where: { $0.content == content })
+            let index = attempts.firstIndex(where: { $0.content == content })
         {
-            trials[index].strikes = max(0, trials[index].strikes - 1)
-            if trials[index].strikes == 0, trials[index].takenBack == 0 { trials.remove(at: index) }
+            attempts[index].failedAttempts = max(0, attempts[index].failedAttempts - 1)
+            if attempts[index].failedAttempts == 0, attempts[index].takenBack == 0 {
+                attempts.remove(at: index)
+            }
         }
         boot = nil
     }
 
     mutating func noteWayBack(for version: String) {
-        guard let current, current != version, isOnTrial(version) else { return }
-        // Later trials do not change it: what they follow is itself on trial.
-        if before == nil || !isOnTrial(current) { before = current }
+        guard let current, current != version, isBeingTried(version) else { return }
+        // Later attempts do not change it: what they follow is itself being tried.
+        if before == nil || !isBeingTried(current) { before = current }
     }
 }
 
 extension StartRequest {
     fileprivate func adopts(_ boot: Lifecycle.Boot) -> Bool {
-        guard case .adopts(let dead) = heir else { return false }
+        guard case .adopts(let dead) = successor else { return false }
         return !boot.isWatched || boot.token != dead
     }
 }

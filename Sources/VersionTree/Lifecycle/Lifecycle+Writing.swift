@@ -42,7 +42,7 @@ extension Lifecycle {
                 "before": .text(before),
                 "protected": protected.isEmpty
                     ? nil : .array(protected.sorted().map { .string($0) }),
-                "trials": trials.isEmpty ? nil : .array(trials.map { Self.value(of: $0) }),
+                "trials": attempts.isEmpty ? nil : .array(attempts.map { Self.value(of: $0) }),
                 "trusting": isTrusting ? .bool(true) : nil,
                 "unheard": unheard.isEmpty ? nil : .array(unheard.map { Self.value(of: $0) }),
             ])
@@ -72,10 +72,10 @@ extension Lifecycle {
         .members(["token": .string(confirmed.token), "version": .string(confirmed.version)])
     }
 
-    private static func value(of trial: Trial) -> JSONValue {
+    private static func value(of attempt: Attempt) -> JSONValue {
         .members([
-            "content": .text(trial.content), "strikes": .integer(Int64(trial.strikes)),
-            "takenBack": .integer(Int64(trial.takenBack)), "version": .string(trial.version),
+            "content": .text(attempt.content), "strikes": .integer(Int64(attempt.failedAttempts)),
+            "takenBack": .integer(Int64(attempt.takenBack)), "version": .string(attempt.version),
         ])
     }
 

@@ -37,12 +37,12 @@ public struct Lifecycle: Sendable, Hashable {
     }
 
     /// Content that was started but never confirmed.
-    package struct Trial: Sendable, Hashable {
+    package struct Attempt: Sendable, Hashable {
         /// The name under which it was last started.
         package var version: String
         package var content: ObjectID
         /// How many starts count against the content, each from its beginning until it is confirmed or taken back.
-        package var strikes = 0
+        package var failedAttempts = 0
         package var takenBack = 0
     }
 
@@ -70,10 +70,10 @@ public struct Lifecycle: Sendable, Hashable {
     package var confirmed: Confirmation?
     /// Versions that neither a person nor a policy may retire.
     public var protected: Set<String> = []
-    /// The version that was current before the one on trial: the rollback target if nothing is known good.
+    /// The version that was current before the one being tried: the rollback target if nothing is known good.
     package var before: String?
     /// Content that was started but never confirmed, newest first.
-    package var trials: [Trial] = []
+    package var attempts: [Attempt] = []
     /// Whether the store accepts only signed releases from some origin, even if trust.json is lost.
     var isTrusting = false
     /// Members of the file unknown to this castree; they are written back unchanged.
@@ -95,7 +95,7 @@ public struct Lifecycle: Sendable, Hashable {
     /// The ban that applies to a content.
     public func ban(of content: ObjectID) -> Ban? { bad.first { $0.content == content } }
 
-    /// The rollback targets, best first: known good ones, newest first, the one current before the trial, the
+    /// The rollback targets, best first: known good ones, newest first, the one current before the attempt, the
     /// embedded.
     package var waysBack: [String] { knownGood + [before, embedded].compactMap { $0 } }
 
@@ -110,15 +110,15 @@ public struct Lifecycle: Sendable, Hashable {
     }
 
     /// Lifts the ban of a content and drops its failed starts.
-    mutating func forgive(_ content: ObjectID) {
+    mutating func unban(_ content: ObjectID) {
         bad.removeAll { $0.content == content }
-        trials.removeAll { $0.content == content }
+        attempts.removeAll { $0.content == content }
     }
 
     mutating func ban(_ version: String, content: ObjectID, reason: String, at time: Int64) {
         let count = (ban(of: content)?.count ?? 0) + 1
-        // From here on the ban records what the trials did.
-        forgive(content)
+        // From here on the ban records what the attempts did.
+        unban(content)
         bad.insert(
             Ban(
                 version: version, content: content, reason: Self.bounded(reason), count: count,
@@ -134,7 +134,7 @@ public struct Lifecycle: Sendable, Hashable {
         knownGood.insert(version, at: 0)
         knownGood = Array(knownGood.prefix(Self.knownGoodMax))
         let content = boot?.content
-        trials.removeAll { $0.version == version || $0.content == content }
+        attempts.removeAll { $0.version == version || $0.content == content }
         before = nil
         boot = nil
         confirmed = Confirmation(version: version, token: token)
@@ -142,10 +142,12 @@ public struct Lifecycle: Sendable, Hashable {
 
     /// Forgets a retired version, except for its ban, since the content may come back.
     ///
-    /// Its standing as known good passes to `heir`, another name of its content.
-    mutating func retire(_ version: String, heir: String? = nil) {
-        if let heir, !knownGood.contains(heir), let place = knownGood.firstIndex(of: version) {
-            knownGood[place] = heir
+    /// Its state as known good passes to `successor`, another name of its content.
+    mutating func retire(_ version: String, successor: String? = nil) {
+        if let successor, !knownGood.contains(successor),
+            let place = knownGood.firstIndex(of: version)
+        {
+            knownGood[place] = successor
         }
         knownGood.removeAll { $0 == version }
         unheard.removeAll { $0.version == version }
@@ -153,7 +155,7 @@ public struct Lifecycle: Sendable, Hashable {
     }
 
     /// The version that was current before, while a started version is neither confirmed nor banned.
-    package var wayBack: String? { trials.isEmpty ? nil : before }
+    package var wayBack: String? { attempts.isEmpty ? nil : before }
 
     /// The versions that are shown, may be shown or rolled back to, or are protected.
     package var needed: Set<String> {

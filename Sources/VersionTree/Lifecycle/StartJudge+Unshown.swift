@@ -14,7 +14,7 @@ extension StartJudge {
         let lifecycle = try ledger.lifecycle()
         guard lifecycle.current == version, isDue(lifecycle) else { return nil }
         let left = try ledger.leave(
-            .unshown(version, token: nil, reason: reason), strikes: rules.strikes)
+            .unshown(version, token: nil, reason: reason), failedAttempts: rules.failedAttempts)
         guard left != nil else { return nil }
         if let watchedToken { stopWatching(token: watchedToken, ledger) }
         holdBack(try ledger.lifecycle())
@@ -34,7 +34,8 @@ extension StartJudge {
     ) throws(StoreError) -> LeftVersion? {
         guard let watched, watched.version == version else { return nil }
         let left = try ledger.leave(
-            .unshown(version, token: watched.token, reason: reason), strikes: rules.strikes)
+            .unshown(version, token: watched.token, reason: reason),
+            failedAttempts: rules.failedAttempts)
         let lifecycle = try ledger.lifecycle()
         // It was confirmed meanwhile.
         guard lifecycle.boot?.token != watched.token else { return nil }
@@ -65,7 +66,7 @@ extension Lifecycle {
     ) throws(StoreError) -> LeftVersion? {
         guard current == version else { return nil }
         try recognize(version, versions)
-        guard isOnTrial(version) else { return nil }
+        guard isBeingTried(version) else { return nil }
         if let boot = unconfirmed, Self.isOfAnotherSystem(boot, request),
             let left = try takeBack(boot, request, versions)
         {

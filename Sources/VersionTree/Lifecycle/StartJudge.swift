@@ -8,7 +8,7 @@ package protocol StartLedger: Sendable {
     func releaseLock()
     /// Makes a start, adding token, time and system to the request.
     func begin(_ request: StartRequest) throws(StoreError) -> Begun
-    func leave(_ departure: Departure, strikes: Int) throws(StoreError) -> LeftVersion?
+    func leave(_ departure: Departure, failedAttempts: Int) throws(StoreError) -> LeftVersion?
     func confirm(_ version: String, token: String) throws(StoreError)
 }
 
@@ -20,7 +20,7 @@ package struct StartJudge: Sendable, Hashable {
     package struct Rules: Sendable, Hashable {
         /// The time in the foreground in which a start must be confirmed; `nil` for no limit.
         package var allowed: Duration?
-        package var strikes = Lifecycle.usualStrikes
+        package var failedAttempts = Lifecycle.usualFailedAttempts
         /// The time in the foreground after which a version that waits after a failed start is started again.
         package var rest = Duration.seconds(6 * 3600)
         /// The most time that counts between two looks; a later look judges nothing, because the process stood still.
@@ -143,7 +143,7 @@ package struct StartJudge: Sendable, Hashable {
         _ ledger: some StartLedger, now: Duration
     ) throws(StoreError) -> Begun {
         pass(now)
-        var request = StartRequest(strikes: rules.strikes)
+        var request = StartRequest(failedAttempts: rules.failedAttempts)
         request.mayRetry = mayRetry
         hasStarted = true
         return try begin(request, ledger, hasLock: ledger.takeLock())
@@ -175,10 +175,10 @@ package struct StartJudge: Sendable, Hashable {
         let lifecycle = try ledger.lifecycle()
         heldBack = lifecycle
         guard isDue(lifecycle) else { return nil }
-        var request = StartRequest(strikes: rules.strikes)
+        var request = StartRequest(failedAttempts: rules.failedAttempts)
         request.mayRetry = isFirst || restLeft <= .zero
         request.takesPending = isFirst || !defersPending
-        request.heir = watched?.isOverdue == true ? .judges : .adopts(besides: abandoned)
+        request.successor = watched?.isOverdue == true ? .judges : .adopts(besides: abandoned)
         request.isCounted = isCounted
         let begun = try begin(request, ledger, hasLock: true)
         heldBack = nil
@@ -193,9 +193,9 @@ package struct StartJudge: Sendable, Hashable {
             let boot = try ledger.lifecycle().unconfirmed, boot.token == watched.token,
             boot.isUncounted
         else { return }
-        var request = StartRequest(strikes: rules.strikes)
+        var request = StartRequest(failedAttempts: rules.failedAttempts)
         (request.mayRetry, request.takesPending) = (false, false)
-        request.heir = .adopts(besides: nil)
+        request.successor = .adopts(besides: nil)
         _ = try begin(request, ledger, hasLock: true)
     }
 
@@ -249,13 +249,13 @@ package struct StartJudge: Sendable, Hashable {
     package mutating func confirm(
         _ version: String, _ ledger: some StartLedger
     ) throws(StoreError) -> Bool {
-        let (isGood, token) = try Self.vouch(for: version, ledger)
+        let (isGood, token) = try Self.confirm(for: version, ledger)
         if let token { stopWatching(token: token, ledger) }
         return isGood
     }
 
     /// Confirms a version; returns whether it is known good now, and the token of the start that this ended.
-    static func vouch(
+    static func confirm(
         for version: String, _ ledger: some StartLedger
     ) throws(StoreError) -> (isGood: Bool, token: String?) {
         let lifecycle = try ledger.lifecycle()
@@ -307,7 +307,7 @@ package struct StartJudge: Sendable, Hashable {
         do throws(StoreError) {
             let left = try ledger.leave(
                 .unconfirmed(late.version, token: late.token, reason: reason),
-                strikes: rules.strikes)
+                failedAttempts: rules.failedAttempts)
             // Otherwise it was confirmed or rolled back elsewhere.
             stopWatching(ledger)
             guard let left else { return nil }
@@ -377,6 +377,6 @@ package struct StartJudge: Sendable, Hashable {
         guard let watched else { return }
         defer { stopWatching(ledger) }
         _ = try ledger.leave(
-            .stopped(watched.version, token: watched.token), strikes: rules.strikes)
+            .stopped(watched.version, token: watched.token), failedAttempts: rules.failedAttempts)
     }
 }

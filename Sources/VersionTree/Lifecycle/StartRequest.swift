@@ -10,7 +10,7 @@ package protocol StartableVersions {
 
 package struct StartRequest: Sendable {
     /// How to treat an unconfirmed start that no living process watches.
-    package enum Heir: Sendable, Hashable {
+    package enum Successor: Sendable, Hashable {
         /// It has failed: the app starts again.
         case judges
         /// The caller continues it and serves its page; a watched start with this token failed with its process.
@@ -25,7 +25,7 @@ package struct StartRequest: Sendable {
     package var time: Int64 = 0
     /// Identifies the system boot.
     package var system: String?
-    package var strikes: Int
+    package var failedAttempts: Int
     /// Whether this process has the lock of starts, and watches what it starts.
     package var isWatching = false
     /// Whether another process has the lock, and is therefore alive.
@@ -38,7 +38,7 @@ package struct StartRequest: Sendable {
     package var unfit: String?
     /// Whether the start counts against the content if it is not confirmed.
     package var isCounted = true
-    package var heir = Heir.judges
+    package var successor = Successor.judges
     /// Runs while the lifecycle is locked, so it must neither change nor pin anything; only a server has start pages.
     package var canShow: Showing = { _ in true }
 }

@@ -46,14 +46,14 @@ struct ManifestFile {
         }
     }
 
-    private enum Standing { case same(Manifest, Registration), damaged, nothing }
+    private enum State { case same(Manifest, Registration), damaged, nothing }
 
     /// Must not use the index.
     ///
     /// A manifest that is still unreadable at a second attempt has the same content, as the index says, or is all
     /// that is left of its version. It goes to quarantine, and this one takes its place.
     /// - Throws: `.versionExists` if a manifest with other content is there.
-    private func standing() throws(StoreError) -> Standing {
+    private func state() throws(StoreError) -> State {
         let version = manifest.version.description
         let there: (manifest: Manifest, address: ObjectID, file: HeldFile)
         do throws(StoreError) {
@@ -63,7 +63,7 @@ struct ManifestFile {
         } catch {
             if error.code == .noVersion { return .nothing }
             if error.isOfOneName {
-                // One that only lacks permissions may be all that keeps objects, unless there is a tree.
+                // One that is only missing permissions may be all that keeps objects, unless there is a tree.
                 if !error.isUnreadable, try !versions.isMaterialized(version) { throw error }
                 try versions.setDamagedManifestAside(version, unless: false)
                 return .damaged
@@ -159,7 +159,7 @@ struct ManifestFile {
             let renamed: Void? = try allowing(
                 \.isExisting, try fileSystem.renameNew(directory, aside, to: directory, name))
             if renamed != nil { return (true, registration) }
-            switch try standing() {
+            switch try state() {
             case .same(let there, let kept):
                 // It was registered before with the same content and keeps its file.
                 try fileSystem.removeIfPresent(directory, aside)

@@ -7,7 +7,7 @@ final class PreparedVersion {
     private let registration: Registration
     private let written: HeldFile
     private let tree: String?
-    private let makesRoom: Bool
+    private let makesSpace: Bool
     private let isRegistered: Bool
     private var published: Registration?
     /// Whether no manifest had the name before, so that this writer may remove it again.
@@ -19,12 +19,12 @@ final class PreparedVersion {
         _ versions: VersionStore, _ registration: Registration, _ file: ManifestFile,
         _ written: HeldFile, _ tree: String?
     ) throws(StoreError) {
-        // Making room for a stranger's tree may wait for other processes: do not do that while no one can write.
-        let makesRoom =
+        // Freeing space for a stranger's tree may wait for other processes: do not do that while no one can write.
+        let makesSpace =
             tree == nil ? false : try versions.hasSomething(inPlaceOf: registration.name)
         isRegistered =
-            makesRoom ? try versions.store.versionRow(registration.name) != nil : false
-        self.makesRoom = makesRoom
+            makesSpace ? try versions.store.versionRow(registration.name) != nil : false
+        self.makesSpace = makesSpace
         self.registration = registration
         self.versions = versions
         self.file = file
@@ -43,21 +43,21 @@ final class PreparedVersion {
         knowing knowledge: ((Int) -> WriterKnowledge?)? = nil,
         cached: some Sequence<(StatKey, ObjectID)>
     ) throws(StoreError) -> [String]? {
-        var moment: IndexMoment?
+        var indexVersion: IndexVersion?
         // Whether others could write since the manifest got its name.
-        var isLate = makesRoom
+        var isLate = makesSpace
         do throws(StoreError) {
-            if makesRoom { try prepare() }
+            if makesSpace { try prepare() }
             return try versions.store.record(
                 {
                     defer { isLate = true }
                     return (published ?? registration, isLate)
                 }, rows: registration.references.count * 2, knowing: knowledge, cached: cached,
-                preparing: makesRoom ? nil : prepare, at: &moment)
+                preparing: makesSpace ? nil : prepare, at: &indexVersion)
         } catch {
             if error.code == .lost { return nil }
             // Report the first error; if this fails too, the version is whole and merely present.
-            if isNew { try? versions.store.undo(registration.name, since: moment, takeBack) }
+            if isNew { try? versions.store.undo(registration.name, since: indexVersion, takeBack) }
             discard()
             throw error
         }
@@ -78,7 +78,7 @@ final class PreparedVersion {
         // A version that has lost its manifest is not new, so this writer must not remove its tree.
         isNew = published.isNew && !isRegistered
         guard let tree else { return published.registration }
-        if makesRoom {
+        if makesSpace {
             try versions.publishTree(tree, of: file.manifest)
         } else {
             guard try publishNew(tree) else { return nil }
@@ -116,13 +116,13 @@ final class PreparedVersion {
             try? versions.fileSystem.removeTree(versions.directories.versions.raw, tree)
         }
         try? file.discard()
-        if !isNew, isShown, (try? isStanding()) == false {
+        if !isNew, isShown, (try? isInPlace()) == false {
             // The manifest was replaced meanwhile, and the tree does not match the new one. Report the first error.
             try? versions.removeTree(of: registration.name, shown: false)
         }
     }
 
-    private func isStanding() throws(StoreError) -> Bool {
+    private func isInPlace() throws(StoreError) -> Bool {
         guard let row = try versions.store.versionRow(registration.name) else { return false }
         return row.isComplete && row.content == registration.content
     }

@@ -56,7 +56,7 @@ extension VersionStore {
     private func dropReceived(
         _ address: ObjectID, of name: String
     ) throws(StoreError) -> Bool {
-        let standing = try manifestStatus(name)
+        let existing = try manifestStatus(name)
         guard var manifest = try readable(name), manifest.received?.address == address else {
             return false
         }
@@ -69,7 +69,7 @@ extension VersionStore {
                 let isComplete = try self.store.revise(
                     registration, if: { $0?.isComplete == false },
                     replaceManifest: { () throws(StoreError) in
-                        guard try self.manifestStatus(name) == standing else { throw Self.lost }
+                        guard try self.manifestStatus(name) == existing else { throw Self.lost }
                         try file.replace()
                     })
                 guard let isComplete else { throw Self.lost }

@@ -14,7 +14,7 @@ extension VersionStore {
     /// - Throws: `.unreadTree` if it is unknown what the version named, and something in its tree cannot be read.
     package func recoverManifest(of name: String) throws(StoreError) -> Recovery {
         guard VersionName.isName(name) else { return .none }
-        let standing = try manifestStatus(name)
+        let existing = try manifestStatus(name)
         let row = try store.versionRow(name)
         let shown = try TreeReading(versions: self).contents(of: name)
         guard !shown.isEmpty || (row?.fileCount == 0 && row != nil), try isMaterialized(name) else {
@@ -25,7 +25,7 @@ extension VersionStore {
         let lease = try store.makeLease()
         let file = ManifestFile(self, manifest, lease: lease.name)
         let registration = try file.registration()
-        try store.claim(registration.references, lease: lease)
+        try store.reserve(registration.references, lease: lease)
         let written = try file.write()
         do throws(StoreError) {
             try file.replacing(registration, by: written) { (registration) throws(StoreError) in
@@ -34,7 +34,7 @@ extension VersionStore {
                     registration, if: { $0?.manifest == row?.manifest },
                     acceptsContradictions: true
                 ) { () throws(StoreError) in
-                    guard try self.manifestStatus(name) == standing else { throw Self.lost }
+                    guard try self.manifestStatus(name) == existing else { throw Self.lost }
                     try self.setDamagedManifestAside(
                         name, unless: registration.manifest == row?.manifest)
                     try file.replace()

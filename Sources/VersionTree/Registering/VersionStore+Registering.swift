@@ -17,7 +17,7 @@ extension VersionStore {
         if manifest.createdAt == 0 { manifest.createdAt = secondsNow() }
         let file = ManifestFile(self, manifest, lease: lease.name)
         let registration = try file.registration()
-        _ = try store.claim(registration, lease: lease)
+        _ = try store.reserve(registration, lease: lease)
         var completed: [String]?
         while completed == nil {
             // Repeated only if the version was retired meanwhile.
@@ -47,7 +47,7 @@ extension VersionStore {
         manifest.createdAt = before.createdAt
         let file = ManifestFile(self, manifest, lease: lease.name)
         let registration = try file.registration()
-        try store.claim(registration.references, lease: lease)
+        try store.reserve(registration.references, lease: lease)
         return try file.replacing(registration, by: file.write()) {
             (registration) throws(StoreError) -> Bool in
             try self.refuseNeeded(name)

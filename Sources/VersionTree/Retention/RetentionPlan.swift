@@ -168,7 +168,7 @@ private struct Deciding {
         if name == lifecycle.pending { return "it is pending until the next start" }
         if name == lifecycle.embedded { return "it was shipped with the app" }
         if lifecycle.protected.contains(name) { return "it is protected" }
-        if name == lifecycle.wayBack { return "it is the way back while another is on trial" }
+        if name == lifecycle.wayBack { return "it is the way back while another is being tried" }
         if pinned.contains(name) { return pinReasons[name] ?? "a page still has it" }
         if fetched.contains(name) { return "it is being fetched" }
         if good.contains(name) {
@@ -176,7 +176,7 @@ private struct Deciding {
             return "it is one of the last \(max(1, count)) good versions"
         }
         if let candidates = policy.candidates {
-            guard candidates.contains(name) else { return "its room is not needed" }
+            guard candidates.contains(name) else { return "its space is not needed" }
         } else if policy.keepsNewer {
             if isNewer, !version.isBad, let reason = novelty(of: version) { return reason }
         } else if let newness = newness(of: version, isWhole) {
@@ -200,8 +200,8 @@ private struct Deciding {
     }
 
     private mutating func newness(of version: VersionSummary, _ isWhole: Bool) -> String? {
-        let hasRoom = newestTaken < newestCount
-        if isWhole, hasRoom {
+        let hasSpace = newestTaken < newestCount
+        if isWhole, hasSpace {
             let isFirst = wholeCount == newestTaken
             var among = isFirst ? " of the whole ones" : " besides those that are needed"
             if seenCount == newestTaken { among = "" }
@@ -212,7 +212,7 @@ private struct Deciding {
         }
         // The next pull continues with the newest; those before it have been replaced.
         if version.state == .incomplete, !version.isBad, !hasPart,
-            wholeCount == 0 || (hasRoom && isNewer)
+            wholeCount == 0 || (hasSpace && isNewer)
         {
             hasPart = true
             return "it is incomplete, and may still be arriving"
@@ -289,8 +289,8 @@ public struct RetentionPolicy: Sendable, Hashable {
 
     /// The policy of an app that updates itself.
     ///
-    /// Keeps the last good versions, what is pending, and the newest arrival, but nothing replaced before it was
-    /// shown.
+    /// Keeps the last good versions, what is pending, and the newest incoming version, but nothing replaced before it
+    /// was shown.
     public static func generations(_ goodCount: Int) -> RetentionPolicy {
         var policy = RetentionPolicy()
         policy.goodCount = goodCount

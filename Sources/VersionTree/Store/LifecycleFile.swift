@@ -11,11 +11,11 @@ extension VersionStore {
 
     /// Changes the lifecycle exclusively, durably and as a whole; if `body` throws, nothing changes.
     /// - Parameters:
-    ///   - vouches: whether the caller relies on the lifecycle as it leaves it, which is then made durable even if
+    ///   - checks: whether the caller relies on the lifecycle as it leaves it, which is then made durable even if
     ///     nothing changes.
     ///   - afterwards: runs once the change is durable, before the lifecycle can change again.
     func changeLifecycle<R>(
-        vouching vouches: Bool = true, _ body: (inout Lifecycle) throws(StoreError) -> R,
+        checking checks: Bool = true, _ body: (inout Lifecycle) throws(StoreError) -> R,
         afterwards: (R) throws(StoreError) -> Void = { _ in }
     ) throws(StoreError) -> R {
         try store.checkWritable()
@@ -34,10 +34,10 @@ extension VersionStore {
                 }
                 if lifecycle != before {
                     // Refused before anything changes.
-                    if lifecycle.current != nil { try self.makeRoomForLink() }
+                    if lifecycle.current != nil { try self.makeWayForLink() }
                     try self.write(lifecycle)
                     isChanged = true
-                } else if vouches {
+                } else if checks {
                     // The process that wrote it may have been killed before its name was durable.
                     try self.store.sync(self.directories.root.raw)
                 }
@@ -62,7 +62,7 @@ extension VersionStore {
                 .tooLarge,
                 "lifecycle.json would have \(bytes.count) bytes, more than the "
                     + "\(Lifecycle.byteCountMax) that are read: it lists \(lifecycle.bad.count) bans; "
-                    + "castree lifecycle shows them, castree forgive lifts one")
+                    + "castree lifecycle shows them, castree unban lifts one")
         }
         do throws(StoreError) {
             try fileSystem.replaceFile(
@@ -85,7 +85,7 @@ extension VersionStore {
         let target = StoreLayout.treePath(version)
         let link = try fileSystem.symbolicLink(root, StoreLayout.current)
         if link == target { return }
-        if link == nil { try makeRoomForLink() }
+        if link == nil { try makeWayForLink() }
         let aside = try fileSystem.free(StoreLayout.newCurrent, in: root)
         try fileSystem.makeSymbolicLink(root, aside, to: target)
         try fileSystem.rename(root, aside, to: root, StoreLayout.current)
@@ -93,7 +93,7 @@ extension VersionStore {
     }
 
     /// Moves a directory in place of the link `current`, as made by a copy that followed links, to quarantine.
-    func makeRoomForLink() throws(StoreError) {
+    func makeWayForLink() throws(StoreError) {
         let (root, current) = (directories.root.raw, StoreLayout.current)
         guard try fileSystem.status(root, current)?.kind == .directory else { return }
         try fileSystem.removeEmpty(

@@ -75,7 +75,7 @@ extension StoreEvent {
     }
 
     /// A ban was lifted.
-    package static func forgiven(version: String) -> StoreEvent {
+    package static func unbanned(version: String) -> StoreEvent {
         StoreEvent("forgive", of: version)
     }
 
@@ -112,12 +112,12 @@ extension StoreEvent {
 
     /// An operation failed, of the store unless an origin failed.
     package static func failed(
-        deed: String, code: String, isOfStore: Bool, message: String
+        operation: String, code: String, isOfStore: Bool, message: String
     ) -> StoreEvent {
         StoreEvent(
             "failed",
             [
-                "deed": .text(deed), "code": .text(code),
+                "deed": .text(operation), "code": .text(code),
                 "ofStore": isOfStore ? .bool(true) : nil, "message": .text(message),
             ])
     }
@@ -149,7 +149,7 @@ extension VersionStore {
     package func noteDamage(_ failure: StoreError) {
         note(
             .failed(
-                deed: StoreEvent.showing, code: failure.code.description, isOfStore: true,
+                operation: StoreEvent.showing, code: failure.code.description, isOfStore: true,
                 message: failure.message))
     }
 }

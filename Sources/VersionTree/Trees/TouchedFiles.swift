@@ -21,7 +21,7 @@ struct TouchedFiles: Sendable {
         }
         let plan = TreePlan(manifest)
         let found = Mutex<Int?>(nil)
-        let room = Mutex(byteCountMax)
+        let space = Mutex(byteCountMax)
         let (files, raw) = (self, root.raw)
         try Parallel.run(workers: Parallel.workerCount, count: plan.directories.count, chunk: 1) {
             (work) throws(StoreError) in
@@ -29,7 +29,7 @@ struct TouchedFiles: Sendable {
             while let chunk = work.nextChunk() {
                 for index in chunk where found.withLock({ $0 == nil }) {
                     try files.store.checkInterruption()
-                    let touched = try files.firstTouched(plan, index, raw, room, &checker)
+                    let touched = try files.firstTouched(plan, index, raw, space, &checker)
                     if let touched { found.withLock { $0 = $0 ?? touched } }
                 }
             }
@@ -39,7 +39,7 @@ struct TouchedFiles: Sendable {
 
     /// - Returns: its position in the manifest.
     private func firstTouched(
-        _ plan: TreePlan, _ index: Int, _ root: Int32, _ room: borrowing Mutex<Int64>,
+        _ plan: TreePlan, _ index: Int, _ root: Int32, _ space: borrowing Mutex<Int64>,
         _ checker: inout ObjectChecker
     ) throws(StoreError) -> Int? {
         let files = plan.directories[index].files
@@ -57,13 +57,13 @@ struct TouchedFiles: Sendable {
             let name = manifest.withPath(position) {
                 String(decoding: $0[skipped...], as: UTF8.self)
             }
-            if try !isRight(position, directory.raw, name, room, &checker) { return position }
+            if try !isRight(position, directory.raw, name, space, &checker) { return position }
         }
         return nil
     }
 
     private func isRight(
-        _ position: Int, _ directory: Int32, _ name: String, _ room: borrowing Mutex<Int64>,
+        _ position: Int, _ directory: Int32, _ name: String, _ space: borrowing Mutex<Int64>,
         _ checker: inout ObjectChecker
     ) throws(StoreError) -> Bool {
         let record = manifest.records[position]
@@ -72,9 +72,9 @@ struct TouchedFiles: Sendable {
         else { return false }
         if record.byteCount == 0 { return true }
         if ObjectDirectory.isSealed(status, record.address, record.byteCount) { return true }
-        let mayRead = room.withLock { room in
-            guard room >= record.byteCount else { return false }
-            room -= record.byteCount
+        let mayRead = space.withLock { space in
+            guard space >= record.byteCount else { return false }
+            space -= record.byteCount
             return true
         }
         guard mayRead, let file = try fileSystem.openIfPresent(directory, name, .reading) else {

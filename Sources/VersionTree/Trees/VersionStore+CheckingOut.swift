@@ -55,7 +55,7 @@ extension VersionStore {
                 else {
                     // The target's disk is the full one.
                     guard error.code == .outOfSpace else { throw error }
-                    throw error.advising("make room there, or check out elsewhere")
+                    throw error.advising("free space there, or check out elsewhere")
                 }
             }
         }

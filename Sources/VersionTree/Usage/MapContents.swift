@@ -111,14 +111,14 @@ struct MapContents {
 
     /// Notes how many versions name each object, and its disk usage.
     mutating func note(
-        _ standings: [UInt32], in order: [(first: UInt32, count: Int)],
+        _ referenceCounts: [UInt32], in order: [(first: UInt32, count: Int)],
         diskBytes: (ObjectID, Int64) -> (own: Int64, copy: Int64)
     ) {
         // The first leaf of each object that has several.
         var ofShared: [UInt32: Leaf] = [:]
         for (place, object) in order.enumerated() {
             let first = Int(object.first)
-            leaves[first].references = standings[place]
+            leaves[first].references = referenceCounts[place]
             (leaves[first].diskByteCount, leaves[first].copyByteCount) = diskBytes(
                 leaves[first].address, leaves[first].byteCount)
             if object.count > 1 { ofShared[leaves[first].object] = leaves[first] }

@@ -33,7 +33,7 @@ extension VersionStore {
         var order = (0..<UInt32(manifest.count)).map { $0 }
         Manifest.sortByAddress(&order, manifest.records)
         let distinct = Manifest.distinct(order, manifest.records)
-        let standings = try store.standings(
+        let referenceCounts = try store.referenceCounts(
             of: Manifest.references(distinct, of: manifest.records))
         var groups = PathGroups(manifest, grouping)
         var place = 0
@@ -41,7 +41,8 @@ extension VersionStore {
             let address = manifest.records[Int(first)].address
             while place < order.count, manifest.records[Int(order[place])].address == address {
                 groups.add(
-                    Int(order[place]), manifest.records[Int(first)].byteCount, standings[index],
+                    Int(order[place]), manifest.records[Int(first)].byteCount,
+                    referenceCounts[index],
                     object: index)
                 place += 1
             }

@@ -70,7 +70,7 @@ extension VersionStore {
             contents.add(try manifest(of: name), version: place)
         }
         let order = contents.objectOrder()
-        let standings = try store.standings(
+        let referenceCounts = try store.referenceCounts(
             of: References(
                 count: order.count, position: { Int(order[$0].first) },
                 element: { [leaves = contents.leaves] place in
@@ -78,7 +78,7 @@ extension VersionStore {
                     return Reference(address: leaf.address, byteCount: leaf.byteCount)
                 }))
         let unit = try store.allocationUnit()
-        contents.note(standings, in: order) {
+        contents.note(referenceCounts, in: order) {
             diskBytes($0) ?? (unit.diskBytes($1), 0)
         }
         contents.fold(toAbout: filesMax)

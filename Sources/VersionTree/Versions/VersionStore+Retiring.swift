@@ -67,7 +67,7 @@ extension VersionStore {
     ) throws(StoreError) -> Retired {
         // Under the lifecycle lock, so that it does not become current meanwhile. The lifecycle forgets it first: its
         // name may return with other, unconfirmed content.
-        try changeLifecycle(vouching: false) {
+        try changeLifecycle(checking: false) {
             (lifecycle) throws(StoreError) -> Retired in
             guard try self.isRegistered(version) else { throw StoreError.noVersion(version) }
             if let need = try self.need(of: version, lifecycle) {
@@ -86,7 +86,7 @@ extension VersionStore {
             // Otherwise a power cut might bring back all or part of the tree of an unregistered version, and its
             // content would stay on the disk. A killed process may have hidden it.
             try self.store.sync(self.directories.versions.raw)
-            lifecycle.retire(version, heir: try self.heir(of: version, lifecycle))
+            lifecycle.retire(version, successor: try self.successor(of: version, lifecycle))
             return Retired(references: references, tree: hidden, manifest: manifest)
         } afterwards: { (result) throws(StoreError) in
             let parent = self.directories.versions.raw
@@ -114,8 +114,8 @@ extension VersionStore {
         }
     }
 
-    /// Another name of a known good version's content, which inherits that standing.
-    private func heir(
+    /// Another name of a known good version's content, which inherits that state.
+    private func successor(
         of version: String, _ lifecycle: Lifecycle
     ) throws(StoreError) -> String? {
         guard lifecycle.knownGood.contains(version), let content = try content(of: version)

@@ -23,8 +23,8 @@ package final class BodyReader {
     /// - Throws: 400 for malformed chunks, 413 if the body grows over the limit.
     package func read(_ bytes: Span<UInt8>) throws(MessageFailure) -> Int {
         // One byte more than allowed, to notice that there is more.
-        let room = limit - content.count + 1
-        let used = try rest.read(bytes, decoded: &content, limit: room)
+        let space = limit - content.count + 1
+        let used = try rest.read(bytes, decoded: &content, limit: space)
         let before = held
         held = rest.isChunked ? content.count : content.count + used
         if let budget, !budget.take(held - before) {

@@ -29,18 +29,18 @@ package struct ChunkedDecoder: Sendable {
         _ bytes: Span<UInt8>, into content: inout [UInt8], limit: Int
     ) throws(MessageFailure) -> Int {
         var position = 0
-        var room = limit
+        var space = limit
         while position < bytes.count {
             switch phase {
             case .done: return position
             case .content:
-                let count = Int(min(rest, Int64(bytes.count - position), Int64(room)))
+                let count = Int(min(rest, Int64(bytes.count - position), Int64(space)))
                 guard count > 0 else { return position }
                 bytes.withUnsafeBufferPointer {
                     content.append(contentsOf: $0[position..<position + count])
                 }
                 position += count
-                room -= count
+                space -= count
                 rest -= Int64(count)
                 if rest == 0 { phase = .contentEnd(0) }
             default:

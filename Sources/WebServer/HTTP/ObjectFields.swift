@@ -20,7 +20,7 @@ package struct ObjectFields: Sendable {
     /// The most bytes they take: two names, 64 digits in quotes, 19 digits, two line ends.
     static let byteCountMax = 128
 
-    /// Writes the fields to `target`, which has room for ``byteCountMax`` bytes.
+    /// Writes the fields to `target`, which has space for ``byteCountMax`` bytes.
     /// - Returns: how many bytes they take.
     func write(to target: UnsafeMutablePointer<UInt8>) -> Int {
         var end = Self.put("ETag: \"", at: target)

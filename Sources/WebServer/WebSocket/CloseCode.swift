@@ -17,7 +17,7 @@ package struct CloseCode: Sendable, Hashable, CustomStringConvertible {
     package static let notUTF8 = Self(1007)
     package static let policy = Self(1008)
     package static let tooLarge = Self(1009)
-    /// The server has no room now.
+    /// The server has no space now.
     package static let tryAgainLater = Self(1013)
 
     /// Whether a Close frame may carry the code.

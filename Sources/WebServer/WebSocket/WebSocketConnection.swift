@@ -34,7 +34,7 @@ package struct WebSocketConnection: Sendable {
     private let options: Options
     private var decoder: MessageDecoder
     private var output = OutputBuffer()
-    private var owedPong: [UInt8]?
+    private var pendingPong: [UInt8]?
     private var lastReceived: Duration
     private var pingSent: Duration?
     private var closeSent: Duration?
@@ -93,7 +93,7 @@ package struct WebSocketConnection: Sendable {
         case .ping(let payload):
             guard state == .open else { return }
             if self.output.count > options.pongBacklog {
-                owedPong = payload
+                pendingPong = payload
             } else {
                 self.output.append(.pong, payload)
             }
@@ -136,8 +136,8 @@ package struct WebSocketConnection: Sendable {
     /// Passes the bytes to send to `body` and drops as many as it returns.
     package mutating func withOutput(_ body: (UnsafeRawBufferPointer) -> Int) {
         output.drain(body)
-        if let payload = owedPong, state == .open, output.count <= options.pongBacklog {
-            owedPong = nil
+        if let payload = pendingPong, state == .open, output.count <= options.pongBacklog {
+            pendingPong = nil
             output.append(.pong, payload)
         }
     }

@@ -172,7 +172,8 @@ struct PrintedAnswer {
     private func bytes(of piece: ZipArchive.Piece) throws(StoreError) -> [UInt8] {
         switch piece {
         case .bytes(let bytes): return bytes
-        case .object(let address, let range, let size), .twin(let address, let range, let size):
+        case .object(let address, let range, let size),
+            .deflatedCopy(let address, let range, let size):
             guard let reader = try objects.open(address) else { throw objects.missing(address) }
             guard reader.byteCount == size else {
                 throw StoreError(

@@ -80,7 +80,8 @@ final class ArchiveSending: ExchangeStreamHandler {
         case .bytes(let bytes):
             exchange.put(bytes.span)
             return true
-        case .object(let address, let range, let size), .twin(let address, let range, let size):
+        case .object(let address, let range, let size),
+            .deflatedCopy(let address, let range, let size):
             do throws(StoreError) {
                 switch try contents.content(of: address, size: size) {
                 case .memory(let bytes):
@@ -119,7 +120,8 @@ extension Response.Piece {
     init(_ piece: ZipArchive.Piece) {
         switch piece {
         case .bytes(let bytes): self = .bytes(bytes)
-        case .object(let address, let range, let size), .twin(let address, let range, let size):
+        case .object(let address, let range, let size),
+            .deflatedCopy(let address, let range, let size):
             self = .object(address, range: range, size: size)
         }
     }

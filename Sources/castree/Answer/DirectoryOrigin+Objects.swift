@@ -6,7 +6,7 @@ import ServeFromCAS
 extension DirectoryOrigin: ObjectFiles {
     package func open(_ address: ObjectID) throws(StoreError) -> ObjectReader? {
         // Nearly everything is an object or a deflated copy.
-        let kinds = [OriginKey.Kind.object, .twin, .pack, .manifest, .delivery, .places]
+        let kinds = [OriginKey.Kind.object, .deflatedCopy, .pack, .manifest, .delivery, .places]
         return try first(of: kinds.map { OriginKey($0, address) }) { (key) throws(StoreError) in
             try open(address, at: key.path)
         }

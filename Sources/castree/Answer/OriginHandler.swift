@@ -9,7 +9,7 @@ import WebServer
 
 /// Answers requests: on the loop what is in memory, on another thread what has to be read first.
 final class OriginHandler: RequestHandler {
-    private let standing: StandingOrigin
+    private let responders: OriginAtPath
     let contents: ContentCache
     let mirror: OriginMirror?
     private let notice: @Sendable (String) -> Void
@@ -38,10 +38,10 @@ final class OriginHandler: RequestHandler {
     private static let toldMax = 256
 
     init(
-        _ standing: StandingOrigin, _ contents: ContentCache, _ mirror: OriginMirror? = nil,
+        _ responders: OriginAtPath, _ contents: ContentCache, _ mirror: OriginMirror? = nil,
         notice: @escaping @Sendable (String) -> Void
     ) {
-        self.standing = standing
+        self.responders = responders
         self.contents = contents
         self.mirror = mirror
         self.notice = notice
@@ -59,7 +59,7 @@ final class OriginHandler: RequestHandler {
     private func answer(_ head: RequestHead, _ body: [UInt8], _ exchange: Exchange) -> Answer {
         let responder: OriginResponder
         do throws(StoreError) {
-            responder = try standing.look()
+            responder = try responders.look()
         } catch {
             // Its error has been reported.
             return .response(Self.later(30, "There is no origin here at the moment.", head))
@@ -77,7 +77,7 @@ final class OriginHandler: RequestHandler {
                 switch error.code {
                 case .unread: break
                 case .unplanned: return plan(asked)
-                default: return .response(trouble(error, head))
+                default: return .response(failureResponse(error, head))
                 }
             }
         }
@@ -108,7 +108,7 @@ final class OriginHandler: RequestHandler {
         }
     }
 
-    // MARK: Trouble
+    // MARK: Failures
 
     private static func later(_ seconds: Int, _ sentence: String, _ head: RequestHead) -> Response {
         PlainAnswer.response(
@@ -125,7 +125,7 @@ final class OriginHandler: RequestHandler {
     }
 
     /// Reports an error; the client learns only that there is one.
-    func trouble(_ error: StoreError, _ head: RequestHead) -> Response {
+    func failureResponse(_ error: StoreError, _ head: RequestHead) -> Response {
         tell(error)
         return Self.later(60, "The origin cannot be read as it is now.", head)
     }
@@ -212,7 +212,7 @@ final class OriginHandler: RequestHandler {
     /// Does work that ends with an answer, or answers with its error.
     private func answer(_ asked: Asked, _ work: () throws(StoreError) -> Void) {
         do throws(StoreError) { try work() } catch {
-            asked.exchange.answer(trouble(error, asked.head))
+            asked.exchange.answer(failureResponse(error, asked.head))
         }
     }
 
@@ -242,7 +242,7 @@ final class OriginHandler: RequestHandler {
             if error.code == .unplanned {
                 exchange.answer { [self] in plan(asked) }
             } else {
-                exchange.answer(trouble(error, head))
+                exchange.answer(failureResponse(error, head))
             }
         }
         done()

@@ -26,10 +26,10 @@ extension Invocation {
         let log = try accessLog(notices)
         defer { log.file?.end() }
 
-        let standing = try StandingOrigin(
+        let responders = try OriginAtPath(
             OriginResponder(answers: served.answers), isMirror: served.mirror != nil,
             notice: { notices.tell($0) })
-        let contents = ContentCache(standing)
+        let contents = ContentCache(responders)
         var options = HTTPServer.Options()
         options.addresses = [address]
         options.loops = try integer("workers") ?? 1
@@ -40,7 +40,7 @@ extension Invocation {
         options.forwarded = ForwardedClients(by: try proxies())
         options.onDamage = { notices.tell($0.message) }
         let handler = OriginHandler(
-            standing, contents, served.mirror, notice: { notices.tell($0) })
+            responders, contents, served.mirror, notice: { notices.tell($0) })
         let server = try HTTPServer(options, objects: contents) { _, _ in handler }
         try server.start()
         try reportReady(

@@ -24,7 +24,7 @@ extension Command {
         let subject = try Subject(invocation.argument("VERSION:PATH|ADDRESS"))
         let versions = try invocation.openStore()
         let address = try subject.address(in: versions)
-        guard let reader = try versions.store.open(address) else { throw subject.absence }
+        guard let reader = try versions.store.open(address) else { throw subject.missing }
         try invocation.copy(reader)
         return .done
     }
@@ -75,12 +75,12 @@ private enum Subject {
             } catch {
                 // Other tools write addresses as `sha256:…`.
                 guard error.code == .noVersion, version == "sha256" else { throw error }
-                throw Self.absence(
+                throw Self.missing(
                     "there is no version sha256; an address is written without that word: castree cat \(path)"
                 )
             }
             guard let entry = try manifest[Self.treePath(path)] else {
-                throw Self.absence(
+                throw Self.missing(
                     "version \(version) has no file \"\(path)\"; "
                         + "castree show \(version) lists its files")
             }
@@ -92,23 +92,23 @@ private enum Subject {
         do throws(StoreError) {
             return try TreePath(text)
         } catch {
-            throw absence("\(error.message); castree show VERSION lists a version's paths")
+            throw missing("\(error.message); castree show VERSION lists a version's paths")
         }
     }
 
-    var absence: CommandError {
+    var missing: CommandError {
         switch self {
-        case .object(let address): Self.absence("there is no object \(address) in the store")
-        case .beginning(let digits): Self.absence("the object \(digits)… is no longer in the store")
+        case .object(let address): Self.missing("there is no object \(address) in the store")
+        case .beginning(let digits): Self.missing("the object \(digits)… is no longer in the store")
         case .file(let version, let path):
-            Self.absence(
+            Self.missing(
                 "the content of \"\(path)\" of version \(version) is not in the store; castree fsck --repair "
                     + "restores it if a copy is left; otherwise add or pull the version again",
                 .missingObject)
         }
     }
 
-    private static func absence(
+    private static func missing(
         _ message: String, _ code: StoreError.Code = .notFound
     ) -> CommandError {
         CommandError(StoreError(code, message), .notFound)

@@ -97,7 +97,7 @@ extension Invocation {
         besides others: [ChannelPointer] = []
     ) throws -> ExitStatus {
         let all = pointers + others
-        // If the store's device name cannot be read, go on without it: the question is about the origin's offers.
+        // If the store's device name cannot be read, continue without it: the question is about the origin's offers.
         let device = try value("device") ?? storeIfAny().flatMap { try? $0.drawnDevice }
         return try reportDocument { writer in
             try writer.objects(pointers) { writer, pointer in
@@ -138,9 +138,9 @@ extension Invocation {
                     output.print("\(channel)withdrawn: \(names.joined(separator: ", "))")
                 }
                 for release in pointer.releases {
-                    for leg in release.legs(in: pointer, deliveries, all) {
+                    for entry in release.entries(in: pointer, deliveries, all) {
                         let name = release.version?.name.description ?? ""
-                        output.print("\(channel)\(leg.sentence(to: name) { sizes.text($0) })")
+                        output.print("\(channel)\(entry.sentence(to: name) { sizes.text($0) })")
                     }
                 }
             }
@@ -163,8 +163,8 @@ extension ChannelPointer {
         }
         try writer.member("releases", releases) { writer, release in
             try release.writeMembers(to: &writer, device)
-            writer.member("packs", release.legs(in: self, deliveries, all)) { writer, leg in
-                leg.writeMembers(to: &writer)
+            writer.member("packs", release.entries(in: self, deliveries, all)) { writer, entry in
+                entry.writeMembers(to: &writer)
             }
         }
     }
@@ -197,11 +197,11 @@ extension OfferedRelease {
         }
     }
 
-    fileprivate func legs(
+    fileprivate func entries(
         in pointer: ChannelPointer, _ deliveries: [ObjectID: Delivery], _ all: [ChannelPointer]
-    ) -> [DeliveryLeg] {
+    ) -> [DeliveryEntry] {
         guard let document = delivery.flatMap({ deliveries[$0.address] }) else { return [] }
-        return DeliveryLeg.all(of: document, self, in: pointer, besides: all)
+        return DeliveryEntry.all(of: document, self, in: pointer, besides: all)
     }
 
     fileprivate func cells(_ channel: String, _ device: String?) throws -> [DisplayText] {

@@ -65,7 +65,7 @@ extension Option {
         .flag("keep", "keep the version without making it current or pending"),
         .integer(
             "keep-good", in: 1...1000,
-            "if there is no room, retire all but the newest N versions that proved good, and "
+            "if there is no space, retire all but the newest N versions that proved good, and "
                 + "also a pending one that was never shown"),
         .choice(
             "switch", of: ["now", "next-start"],

@@ -14,7 +14,7 @@ struct PullWork {
     func pull(into versions: VersionStore) -> Pull {
         let versions = options.isDryRun ? versions : versions.recordingEvents()
         var options = options
-        options.journal = options.isDryRun ? nil : Journal(versions)
+        options.eventLog = options.isDryRun ? nil : EventLog(versions)
         return Pull(into: versions, over: transport, options)
     }
 }
@@ -62,7 +62,7 @@ extension Pull {
             let offersNothing =
                 !reply.isOlderCopy && (version.map { $0 == lifecycle.current } ?? true)
             if offersNothing, options.destination != .kept {
-                try versions.settleOwed(lifecycle, offersNothing: true)
+                try versions.clearPendingForced(lifecycle, offersNothing: true)
             }
             if let version, lifecycle.pending == version {
                 isMandatory = try versions.noteForced(version, isMandatory: isMandatory)

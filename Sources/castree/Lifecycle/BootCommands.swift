@@ -13,8 +13,8 @@ extension Command {
             start durably and switches to the pending version, if there is one. If the last \
             started version was never confirmed, boot rolls back; the next boot tries that version \
             again unless a newer one is pending. After --strikes failed starts a version is banned \
-            until 'castree forgive'. A start that a reboot ended does not count, unless it is the \
-            third in a row. Content that is known good under another name needs no trial.
+            until 'castree unban'. A start that a reboot ended does not count, unless it is the \
+            third in a row. Content that is known good under another name needs no attempt.
 
             A pending mandatory release is started even if the current version is unconfirmed; \
             that one then counts neither as good nor as failed.
@@ -25,11 +25,11 @@ extension Command {
                 castree boot --json
                 castree confirm 42 --token TOKEN
             """,
-        options: [.strikes]
+        options: [.failedAttempts]
     ) { invocation in
-        let strikes = try invocation.integer("strikes") ?? Lifecycle.usualStrikes
+        let failedAttempts = try invocation.integer("strikes") ?? Lifecycle.usualFailedAttempts
         let versions = try invocation.openRecordingStore()
-        let (boot, isMandatory) = try invocation.start(versions, strikes)
+        let (boot, isMandatory) = try invocation.start(versions, failedAttempts)
         do {
             let status = try invocation.report(boot, isMandatory: isMandatory)
             try invocation.output.requireReader()
@@ -67,12 +67,12 @@ extension Command {
 extension Invocation {
     /// Counts a start; while the lifecycle cannot be read, the version shown starts uncounted.
     fileprivate func start(
-        _ versions: VersionStore, _ strikes: Int
+        _ versions: VersionStore, _ failedAttempts: Int
     ) throws -> (boot: BootReport, isMandatory: Bool) {
         do throws(StoreError) {
             let forced = try versions.prepareForced()
-            let boot = try versions.boot(strikes: strikes)
-            try versions.settleOwed(versions.lifecycle())
+            let boot = try versions.boot(failedAttempts: failedAttempts)
+            try versions.clearPendingForced(versions.lifecycle())
             return (boot, boot.version == forced)
         } catch {
             guard error.code == .badLifecycle, let boot = try versions.uncountedBoot() else {
@@ -97,7 +97,7 @@ extension Invocation {
             if let from = boot.rolledBackFrom {
                 let fate =
                     boot.isBanned
-                    ? "it is banned (castree forgive lifts the ban)"
+                    ? "it is banned (castree unban lifts the ban)"
                     : boot.isWaiting
                         ? "the next boot tries it again"
                         : "no boot tries it again (use castree activate)"
@@ -111,7 +111,7 @@ extension Invocation {
 }
 
 extension Option {
-    static let strikes = integer(
+    static let failedAttempts = integer(
         "strikes", in: 1...100, "ban a version after this many failed starts",
-        fallback: Lifecycle.usualStrikes)
+        fallback: Lifecycle.usualFailedAttempts)
 }

@@ -8,7 +8,7 @@ extension Command {
     static let lifecycle = Command(
         "lifecycle", summary: "shows which versions are current, pending, known good or banned",
         discussion: """
-            'boot' is a start of the app that is not confirmed yet (castree confirm). 'on trial' \
+            'boot' is a start of the app that is not confirmed yet (castree confirm). 'being tried' \
             counts unconfirmed starts. 'way back' is the version that castree rollback would show. \
             'watched by' is the process that judges the current start; until it does, no other \
             process starts a version.
@@ -45,11 +45,11 @@ extension Lifecycle {
             writer.member("at", timestamp(ban.at))
         }
         if let before { writer.member("before", before) }
-        if !trials.isEmpty {
-            writer.member("trials", trials) { writer, trial in
-                writer.member("version", trial.version)
-                writer.member("strikes", trial.strikes)
-                writer.member("takenBack", trial.takenBack)
+        if !attempts.isEmpty {
+            writer.member("trials", attempts) { writer, attempt in
+                writer.member("version", attempt.version)
+                writer.member("strikes", attempt.failedAttempts)
+                writer.member("takenBack", attempt.takenBack)
             }
         }
         writer.member("boot", orNull: boot) { writer, boot in
@@ -78,11 +78,11 @@ extension Lifecycle {
                 "\(ban.version): \(ban.reason) (\(times), last \(timestamp(ban.at)))",
             ])
         }
-        for trial in trials {
-            let starts = counted(trial.strikes, "start")
+        for attempt in attempts {
+            let starts = counted(attempt.failedAttempts, "start")
             table.add([
-                "on trial",
-                "\(trial.version): \(starts) not confirmed, \(trial.takenBack) taken back",
+                "being tried",
+                "\(attempt.version): \(starts) not confirmed, \(attempt.takenBack) taken back",
             ])
         }
         if let wayBack { table.add(["way back", name(wayBack)]) }

@@ -8,9 +8,9 @@ extension Command {
         "rollback", summary: "rolls back to the newest known good version",
         discussion: """
             Use it when the current version turns out to be broken. The newest known good version \
-            becomes current, or else the one before the version on trial, or else the embedded \
+            becomes current, or else the one before the version being tried, or else the embedded \
             one. The content of the broken version is banned: no version with it is activated \
-            until 'castree forgive'. The first 1,000 bytes of --reason are kept.
+            until 'castree unban'. The first 1,000 bytes of --reason are kept.
 
                 castree rollback --reason "white page on iPad"
             """,
@@ -30,19 +30,19 @@ extension Command {
         }
     }
 
-    static let forgive = Command(
-        "forgive", summary: "lifts the ban on a version",
+    static let unban = Command(
+        "unban", summary: "lifts the ban on a version",
         discussion: """
-            A version that failed is banned. Forgive it to activate it again; its failed starts no \
+            A version that failed is banned. Unban it to activate it again; its failed starts no \
             longer count.
 
-                castree forgive 42 && castree activate 42
+                castree unban 42 && castree activate 42
             """,
         arguments: [.version]
     ) { invocation in
         let name = try invocation.version()
-        try invocation.openRecordingStore().forgive(name)
-        return try invocation.report("Version \(name) is forgiven.") { writer in
+        try invocation.openRecordingStore().unban(name)
+        return try invocation.report("Version \(name) is no longer banned.") { writer in
             writer.member("version", name)
         }
     }

@@ -18,14 +18,14 @@ extension Option {
             repeats: true),
     ]
 
-    static let toldSystems = Option.text(
+    static let announcedSystems = Option.text(
         "for", placeholder: "SYSTEMS",
         "offer it only to these enabled systems, separated by commas [default: all]",
         completion: .words { _ in ClientSystem.allCases.map(\.rawValue) })
 
-    static let telling =
+    static let announcing =
         clientSigners + [
-            toldSystems,
+            announcedSystems,
             .flag(
                 "strict", "publish nothing if the version cannot be offered to an enabled system"),
         ]
@@ -34,45 +34,47 @@ extension Option {
 extension Invocation {
     /// How the command line wants other systems' clients to be told what the origin offers.
     /// - Throws: `usage`; what reading keys throws.
-    func telling() throws -> ClientTelling {
-        var telling = ClientTelling()
-        if isDeclared(Option.toldSystems.name), let text = try value(Option.toldSystems.name) {
-            telling.systems = []
+    func announcing() throws -> ClientAnnouncing {
+        var announcing = ClientAnnouncing()
+        if isDeclared(Option.announcedSystems.name),
+            let text = try value(Option.announcedSystems.name)
+        {
+            announcing.systems = []
             for name in text.split(separator: ",", omittingEmptySubsequences: false) {
-                telling.systems?.insert(try clientSystem(String(name)))
+                announcing.systems?.insert(try clientSystem(String(name)))
             }
         }
-        telling.isUrgent = command.name == "withdraw"
-        telling.isStrict = isSet("strict")
-        telling.adoptsKeys = isSet("adopt")
-        telling.warn = PublisherOptions.once { [diagnostics] in
+        announcing.isUrgent = command.name == "withdraw"
+        announcing.isStrict = isSet("strict")
+        announcing.adoptsKeys = isSet("adopt")
+        announcing.warn = PublisherOptions.once { [diagnostics] in
             diagnostics.warn(code: "notExpressible", $0)
         }
-        guard isDeclared("client-key") else { return telling }
+        guard isDeclared("client-key") else { return announcing }
         for text in values("client-key") {
             let (system, file) = try ofSystem(text, "client-key", "FILE")
-            try add(RSASigningKey(file: file), of: system, to: &telling)
+            try add(RSASigningKey(file: file), of: system, to: &announcing)
         }
         let limit = try duration("sign-timeout") ?? .seconds(60)
         for text in values("client-sign-command") {
             let (system, command) = try ofSystem(text, "client-sign-command", "COMMAND")
             try add(
                 SigningProgram.signing(for: system, by: command, within: limit), of: system,
-                to: &telling)
+                to: &announcing)
         }
-        return telling
+        return announcing
     }
 
     private func add(
-        _ signer: some ClientSigner, of system: ClientSystem, to telling: inout ClientTelling
+        _ signer: some ClientSigner, of system: ClientSystem, to announcing: inout ClientAnnouncing
     ) throws(CommandError) {
         guard [.codePush, .expo, .hotUpdater].contains(system) else {
             throw .usage("the clients of \(system.rawValue) check no signatures")
         }
-        guard telling.signers[system] == nil else {
+        guard announcing.signers[system] == nil else {
             throw .usage("two keys are given for \(system.rawValue), whose clients know only one")
         }
-        telling.signers[system] = signer
+        announcing.signers[system] = signer
     }
 
     private func ofSystem(

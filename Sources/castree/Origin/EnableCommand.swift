@@ -62,7 +62,7 @@ extension Command {
             .flag("disable", "stop offering releases to its clients"),
             .noWait, .withoutSync,
         ] + Option.clientSigners + Option.signing + Option.bucket
-    ) { try $0.enableClients() }.reportingAbsence
+    ) { try $0.enableClients() }.reportingMissing
 
     static let originStatus = Command(
         "origin status",
@@ -76,7 +76,7 @@ extension Command {
                 castree origin status /srv/www/updates
             """,
         arguments: [.originDirectory], options: Option.reachingBucket
-    ) { try $0.showClients() }.reportingAbsence
+    ) { try $0.showClients() }.reportingMissing
 }
 
 extension Invocation {
@@ -88,14 +88,14 @@ extension Invocation {
         // A stranger's log entry cannot be deleted; the new setting replaces it.
         var isDamaged: StoreError?
         let before = try publisher.clients().replacedConfiguration(of: system) { isDamaged = $0 }
-        let telling = try telling()
+        let announcing = try announcing()
         if flag("disable") {
             let others = ["base-url", "deployment", "folder", "history"]
             if let other = others.first(where: isGiven) {
                 throw CommandError.usage("--disable and --\(other) exclude each other")
             }
             let wasEnabled = before?.isEnabled == true || isDamaged != nil
-            if wasEnabled { try warn(telling.disable(system, by: publisher)) }
+            if wasEnabled { try warn(announcing.disable(system, by: publisher)) }
             return try reportClients(
                 ClientStatus.all(in: publisher.clients()), changed: wasEnabled,
                 wasEnabled
@@ -106,10 +106,10 @@ extension Invocation {
         if let isDamaged, try value("base-url") == nil { throw isDamaged }
         let configuration = try clientConfiguration(system, before: before)
         let versions = publisher.needsStore ? try openStore() : nil
-        let (commit, _) = try telling.enable(configuration, by: publisher, with: versions)
+        let (commit, _) = try announcing.enable(configuration, by: publisher, with: versions)
         bars.finish()
         try warn(commit)
-        let changed = before != configuration || !telling.outcomes.isEmpty || !commit.isUnchanged
+        let changed = before != configuration || !announcing.outcomes.isEmpty || !commit.isUnchanged
         return try reportClients(
             ClientStatus.all(of: system, in: publisher.clients()), changed: changed
         ) {

@@ -93,8 +93,8 @@ extension Invocation {
         options.packs = packs
         options.verifiesObjects = isSet("verify")
         if isDeclared("sign-key") {
-            options.sealing = try sealing()
-            options.telling = try telling()
+            options.signing = try signing()
+            options.announcing = try announcing()
         }
         options.takesOver = isSet("take-over")
         return options
@@ -127,7 +127,7 @@ extension Invocation {
 
 extension Command {
     /// The same command; it exits with `notFound` for what the origin does not have.
-    var reportingAbsence: Command {
+    var reportingMissing: Command {
         translatingErrors { error in
             guard let error = error as? StoreError, [.noOrigin, .notOffered].contains(error.code)
             else { return error }

@@ -44,14 +44,14 @@ extension Invocation {
         }
         options.progress = { bar.report($0, of: $1) }
         let repair = try repair()
-        let patience = try duration("wait") ?? PublisherOptions().waitLimit
+        let waitLimit = try duration("wait") ?? PublisherOptions().waitLimit
         let report =
             if let storage {
                 try OriginAudit(storage, options, repairingFrom: repair?.mender).run()
             } else {
                 try askedOrigin { () throws(StoreError) in
                     try DirectoryAudit(
-                        directory ?? "", options, waiting: patience, repairingFrom: repair?.mender,
+                        directory ?? "", options, waiting: waitLimit, repairingFrom: repair?.mender,
                         notice: { note($0) }
                     ).run()
                 }
@@ -151,7 +151,7 @@ extension Invocation {
                 output.print("\(finding.kind.rawValue, style): \(place)\(finding.message)\(suffix)")
             }
             for line in report.summary(sizes) { output.print("\(line)") }
-            guard report.absence == nil else { return }
+            guard report.missing == nil else { return }
             let verdict = verdict(problemCount: report.findings.count, leftCount: leftCount)
             let entries =
                 report.entryCount == 1 ? "1 entry" : "\(groupedCount(report.entryCount)) entries"
@@ -178,7 +178,7 @@ extension Invocation {
             }
             if left.contains(where: \.isForClients) {
                 output.print(
-                    "Facts, deflated twins and documents: 'castree publish VERSION \(text) --verify' makes them again, also "
+                    "Facts, deflated copies and documents: 'castree publish VERSION \(text) --verify' makes them again, also "
                         + "those of an older release than the newest, which is not offered again by that."
                 )
             }
@@ -198,10 +198,10 @@ extension OriginAuditReport {
             lines.append(
                 "Entry \(entry), epoch \(epoch): releases need \(text(needed, sizes)); "
                     + "\(text(read, sizes)) read; \(counted(requestCount, "request")).")
-        } else if absence == nil {
+        } else if missing == nil {
             lines.append("Releases need \(text(needed, sizes)); \(text(read, sizes)) read.")
         }
-        if let absence { lines.append("No origin: \(absence).") }
+        if let missing { lines.append("No origin: \(missing).") }
         if raceCount > 0 { lines.append("Held \(counted(raceCount, "race")) of creators.") }
         if let garbage, let waiting, garbage.count + waiting.count > 0 {
             lines.append(

@@ -70,7 +70,7 @@ extension Invocation {
     private func checkAlone(_ text: String, among texts: [String]) throws {
         guard texts.count == 1 else {
             throw CommandError.usage(
-                "du takes versions, or one origin by itself; '\(text)' is an origin")
+                "du takes versions, or one origin alone; '\(text)' is an origin")
         }
         let others = ["html", "by", "top", "largest", "retire"]
         if let other = others.first(where: { isDeclared($0) && isGiven($0) }) {
@@ -114,8 +114,8 @@ extension OriginUsage {
             pointer.writeSigning(to: &writer, verified: [])
             writer.member("releases", pointer.releases) { writer, release in
                 writer.member("version", release.version?.name.description)
-                writer.member("packs", legs(of: release, in: pointer)) { writer, leg in
-                    leg.writeMembers(to: &writer)
+                writer.member("packs", entries(of: release, in: pointer)) { writer, entry in
+                    entry.writeMembers(to: &writer)
                 }
             }
         }
@@ -162,9 +162,10 @@ extension OriginUsage {
                 output.print("\(pointer.channel): \(signing)")
             }
             for release in pointer.releases {
-                for leg in legs(of: release, in: pointer) {
+                for entry in entries(of: release, in: pointer) {
                     let name = release.version?.name.description ?? ""
-                    output.print("\(pointer.channel): \(leg.sentence(to: name) { sizes.text($0) })")
+                    output.print(
+                        "\(pointer.channel): \(entry.sentence(to: name) { sizes.text($0) })")
                 }
             }
         }

@@ -13,7 +13,7 @@ extension Command {
             A pack holds many files in one, compressed: everything for a first download, or only \
             what changed since an older version, even inside files. castree publish makes packs \
             before it offers a version. This command makes them later, for a version that was \
-            published with --no-packs or when there was no room. The version keeps its place in \
+            published with --no-packs or when there was no space. The version keeps its place in \
             the channel. Existing packs stay as they are, whatever their level. Only missing ones \
             are made; with --verify damaged ones are replaced.
 
@@ -34,7 +34,7 @@ extension Command {
             .flag("dry-run", "print what would be packed, and make nothing"),
             .noWait, .withoutSync,
         ] + Option.signing + Option.bucket
-    ) { try $0.pack() }.reportingAbsence
+    ) { try $0.pack() }.reportingMissing
 }
 
 extension Option {
@@ -54,7 +54,7 @@ extension Option {
             repeats: true, completion: .versions()),
         .flag(
             "fetch-bases",
-            "fetch from the bucket those older releases that the store lacks; otherwise they get no pack"
+            "fetch from the bucket those older releases that the store is missing; otherwise they get no pack"
         ),
     ]
 }
@@ -122,8 +122,8 @@ extension Invocation {
                 throw CommandError.usage("--no-packs and --\(other) exclude each other")
             }
         }
-        if flag("no-packs") { options.moment = .never }
-        if flag("packs-later") { options.moment = .after }
+        if flag("no-packs") { options.timing = .never }
+        if flag("packs-later") { options.timing = .after }
         return options
     }
 }
@@ -190,7 +190,8 @@ extension PackReport {
                 "Version \(version) has no packs: channel \(channel) no longer offers it.")
         }
         for pack in packs {
-            let lacking = pack.version.map { "what version \($0) lacks" } ?? "what a base lacks"
+            let lacking =
+                pack.version.map { "what version \($0) is missing" } ?? "what a base is missing"
             let what = pack.base == nil ? "everything" : lacking
             let content =
                 "\(counted(pack.objectCount, "object")), \(sizes.text(pack.contentByteCount))"

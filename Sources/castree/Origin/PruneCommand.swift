@@ -29,7 +29,7 @@ extension Command {
             .flag("dry-run", "print what would be deleted, and delete nothing"),
             .noWait, .withoutSync,
         ] + Option.signing + Option.bucket
-    ) { try $0.prune() }.reportingAbsence
+    ) { try $0.prune() }.reportingMissing
 }
 
 extension Invocation {
@@ -71,9 +71,9 @@ extension Invocation {
             done.figures.writeMembers(to: &writer)
             writer.member("dryRun", isDryRun)
         } text: { output in
-            let deed = isDryRun ? "Would delete" : "Deleted"
+            let operation = isDryRun ? "Would delete" : "Deleted"
             let files = counted(done.garbage.count, "file")
-            output.print("\(deed) \(files), \(sizes.text(done.garbage.byteCount)).")
+            output.print("\(operation) \(files), \(sizes.text(done.garbage.byteCount)).")
             if done.trimmedCount > 0 {
                 let releases = counted(done.trimmedCount, "release")
                 output.print(

@@ -24,7 +24,7 @@ extension Command {
 
             First it makes packs: one of everything, and a delta from each of the channel's last \
             releases, so that a device downloads only the changed parts of files, in one request. \
-            Packs save bytes, but devices do not need them: if there is no room, the version is \
+            Packs save bytes, but devices do not need them: if there is no space, the version is \
             offered without them. If seconds count, --packs-later offers the version first. castree \
             pack makes the packs of a version that was published without them. Publishing a \
             version again keeps its packs and adds missing ones.
@@ -74,7 +74,7 @@ extension Command {
             To go back, publish an older version again, or withdraw the bad one.
             """,
         arguments: [.publishedVersion, .originDirectory],
-        options: Option.offering + Option.telling + Option.packing + Option.signing
+        options: Option.offering + Option.announcing + Option.packing + Option.signing
             + Option.publishing + Option.bucket
     ) { invocation in
         if let from = try invocation.value("all-of") { return try invocation.copyOrigin(from) }
@@ -161,21 +161,21 @@ extension Invocation {
             isCreating: true, isDraft: isDryRun, packs: publishedPacks()
         ) { bars.report($0) }
         publisher.options.limits = limits
-        let telling = try telling()
-        publisher.options.telling = telling
-        if telling.systems != nil {
-            try telling.check(offer.channel, in: publisher.clients())
+        let announcing = try announcing()
+        publisher.options.announcing = announcing
+        if announcing.systems != nil {
+            try announcing.check(offer.channel, in: publisher.clients())
         }
         if isDryRun {
             let plan = try publisher.plan(name, of: versions, as: offer)
-            let outcomes = try telling.outcomes(of: plan, versions, by: publisher)
+            let outcomes = try announcing.outcomes(of: plan, versions, by: publisher)
             return try report(plan, outcomes, nil, publisher)
         }
         let commit = try publisher.publish(name, of: versions, as: offer, described)
         bars.finish()
         try warn(commit)
         let plan = try commit.plan ?? publisher.plan(name, of: versions, as: offer)
-        return try report(plan, telling.outcomes, commit, publisher)
+        return try report(plan, announcing.outcomes, commit, publisher)
     }
 
     func offer(of version: String) throws -> ReleaseOffer {
@@ -232,8 +232,8 @@ extension Invocation {
             writer.member("sequence", plan.pointer.sequence)
             plan.pointer.writeSigning(to: &writer)
             writer.member("perMille", rollout?.perMille ?? 1000)
-            writer.member("twins", plan.facts?.twins.count ?? 0)
-            writer.member("twinBytes", plan.facts?.twins.byteCount ?? 0)
+            writer.member("twins", plan.facts?.deflatedCopies.count ?? 0)
+            writer.member("twinBytes", plan.facts?.deflatedCopies.byteCount ?? 0)
             writer.member("facts", plan.facts?.address.description)
             clients.writeMembers(to: &writer)
             writer.member("changed", plan.writesPointer || !packs.isEmpty)
@@ -244,8 +244,9 @@ extension Invocation {
             let new = "\(objects), \(sizes.text(plan.byteCount))."
             let (name, channel) = (plan.version.name, plan.pointer.channel)
             if plan.writesPointer {
-                let deed: DisplayText = commit == nil ? "Would publish" : "Published"
-                output.print("\(deed) version \(name) to \(origin), channel \(channel): \(new)")
+                let operation: DisplayText = commit == nil ? "Would publish" : "Published"
+                output.print(
+                    "\(operation) version \(name) to \(origin), channel \(channel): \(new)")
             } else {
                 output.print(
                     "Channel \(channel) of \(origin) already offers version \(name); \(new)")
@@ -268,10 +269,10 @@ extension Invocation {
     }
 
     private func print(_ facts: PlannedFacts?, to output: Output) {
-        guard let facts, facts.writesFile || facts.twins.count > 0 else { return }
-        let twins = counted(facts.twins.count, "deflated twin")
+        guard let facts, facts.writesFile || facts.deflatedCopies.count > 0 else { return }
+        let deflatedCopies = counted(facts.deflatedCopies.count, "deflated copy")
         output.print(
-            "For the clients of other systems: \(twins), \(sizes.text(facts.twins.byteCount)), and "
+            "For the clients of other systems: \(deflatedCopies), \(sizes.text(facts.deflatedCopies.byteCount)), and "
                 + "\(OriginLayout.path(.facts, facts.address)).")
     }
 }

@@ -62,7 +62,7 @@ extension Command {
                     + "(10.0.0.0/8); repeatable",
                 repeats: true),
         ] + Option.mirroring, statuses: .served
-    ) { try $0.serveOrigin() }.reportingAbsence
+    ) { try $0.serveOrigin() }.reportingMissing
 
     static let originAnswer = Command(
         "origin answer", summary: "prints the answer that another system's client would get",
@@ -101,7 +101,7 @@ extension Command {
                 completion: .files),
             .baseURL, .servedTrust, .servedTrustVersion,
         ] + Option.mirroring.filter { $0.name != "refresh" }, statuses: .served
-    ) { try $0.answerOrigin() }.reportingAbsence
+    ) { try $0.answerOrigin() }.reportingMissing
 }
 
 extension Argument {

@@ -54,28 +54,28 @@ extension Option {
 extension Invocation {
     /// The signing policy of the command line.
     /// - Throws: `usage`; what reading keys throws.
-    func sealing() throws -> PointerSealing {
-        var sealing = PointerSealing()
-        sealing.signers = try signers()
-        sealing.expiry = try expiry()
-        for file in values("trust") { sealing.trusted.append(try VerificationKey(file: file)) }
-        sealing.adopts = isSet("adopt")
-        sealing.allowsFewer = isSet("unsigned")
+    func signing() throws -> PointerSigning {
+        var signing = PointerSigning()
+        signing.signers = try signers()
+        signing.expiry = try expiry()
+        for file in values("trust") { signing.trusted.append(try VerificationKey(file: file)) }
+        signing.adopts = isSet("adopt")
+        signing.allowsFewer = isSet("unsigned")
         if isDeclared("origin-id"), let id = try value("origin-id") {
             guard ChannelPointer.isOriginID(id) else {
                 throw CommandError.usage(
                     "--origin-id takes 32 lower-case hexadecimal digits, not '\(id)'")
             }
-            sealing.origin = id
+            signing.origin = id
         }
         let needsSigner = ["trust", "origin-id", "valid-for"]
-        if sealing.signers.isEmpty,
+        if signing.signers.isEmpty,
             let option = needsSigner.first(where: { isDeclared($0) && isGiven($0) })
         {
             throw CommandError.usage("--\(option) needs --sign-key or --sign-command")
         }
-        try parsed { () throws(StoreError) in try sealing.validate() }
-        return sealing
+        try parsed { () throws(StoreError) in try signing.validate() }
+        return signing
     }
 
     private func signers() throws -> [any PointerSigner] {
@@ -100,7 +100,7 @@ extension Invocation {
         return signers
     }
 
-    private func expiry() throws -> PointerSealing.Expiry {
+    private func expiry() throws -> PointerSigning.Expiry {
         guard let text = try value("valid-for") else { return .kept }
         if text == "never" { return .never }
         guard let seconds = Self.seconds(text), 1...Self.validityMax ~= seconds else {

@@ -21,7 +21,7 @@ extension Command {
         options: [
             .text("channel", placeholder: "NAME", "only this channel [default: all]")
         ] + Option.signing + [.noWait, .withoutSync] + Option.bucket
-    ) { try $0.resign() }.reportingAbsence
+    ) { try $0.resign() }.reportingMissing
 }
 
 extension Command {
@@ -61,7 +61,7 @@ extension Command {
         ] + Option.signers + [
             Option.trustedKey, .noWait, .withoutSync,
         ] + Option.bucket
-    ) { try $0.rotateTrust() }.reportingAbsence
+    ) { try $0.rotateTrust() }.reportingMissing
 }
 
 extension Invocation {

@@ -27,7 +27,7 @@ extension Command {
             .flag("embedded", "send every device back to the version shipped with the app"),
             .noWait, .withoutSync,
         ] + Option.clientSigners + Option.signing + Option.bucket
-    ) { try $0.withdraw() }.reportingAbsence
+    ) { try $0.withdraw() }.reportingMissing
 }
 
 extension Invocation {

@@ -12,7 +12,7 @@ struct AskedOrigin {
     var sentence: String
     /// What it offered last, and has not been switched to yet.
     private var offered: String?
-    /// Whether the update since the last answer has failed: a pull that makes room tries it again, and notes each try.
+    /// Whether the update since the last answer has failed: a pull that frees space tries it again, and notes each try.
     private var hasFailed = false
     /// How many updates have failed in a row, when the first did, and why the last.
     var failures = 0
@@ -30,7 +30,7 @@ struct AskedOrigin {
 
     /// Something that retrying does not fix.
     struct Obstacle {
-        let failure: JournalFailure
+        let failure: EventLogFailure
         let reason: String
         /// Whether it occurred before anything was offered, so that an offer disproves it.
         let isOfAsking: Bool
@@ -38,7 +38,7 @@ struct AskedOrigin {
 
     /// - Parameter isOfAsking: whether nothing was offered yet.
     private mutating func fail(
-        _ reason: String, _ failure: JournalFailure?, isOfAsking: Bool, at time: Int64,
+        _ reason: String, _ failure: EventLogFailure?, isOfAsking: Bool, at time: Int64,
         times: Int = 1, isOffline: Bool
     ) {
         if let failure, failure.isLasting {
@@ -46,8 +46,8 @@ struct AskedOrigin {
         } else if !isOffline, !isOfAsking || obstacle?.isOfAsking == true {
             obstacle = nil
         }
-        if let since = failingSince, since < JournalEntry.clockIsSetFrom,
-            time >= JournalEntry.clockIsSetFrom
+        if let since = failingSince, since < EventLogEntry.clockIsSetFrom,
+            time >= EventLogEntry.clockIsSetFrom
         {
             (failures, failingSince, self.isOffline, hasFailed) = (0, nil, true, false)
         }
@@ -67,14 +67,14 @@ struct AskedOrigin {
     // MARK: Reading the event log
 
     /// How long an origin counts after it was last asked, while others are: a day.
-    private static let absenceMax: Int64 = 86_400
+    private static let silenceMax: Int64 = 86_400
 
     /// The origins in use, by the event log; the one asked last at the end.
     ///
     /// One that was asked only before another has been replaced. One that is asked in turn with others counts until
     /// it has not been asked for a day, and so does a channel beside others of its origin. A release that was asked for
     /// by name is an origin of its own.
-    static func all(in entries: [JournalEntry], _ now: Int64) -> [AskedOrigin] {
+    static func all(in entries: [EventLogEntry], _ now: Int64) -> [AskedOrigin] {
         var origins: [AskedOrigin] = []
         for entry in entries {
             let wish = [entry.event.text("channel"), entry.event.text("release")]
@@ -97,11 +97,11 @@ struct AskedOrigin {
         guard let last = origins.popLast() else { return [] }
         return origins.filter {
             ($0.hasReturned || $0.origin == last.origin && $0.wish[1] == nil)
-                && now - $0.at <= absenceMax
+                && now - $0.at <= silenceMax
         } + [last]
     }
 
-    private mutating func note(_ entry: JournalEntry) {
+    private mutating func note(_ entry: EventLogEntry) {
         let (event, failure) = (entry.event, entry.event.failure)
         switch (event.name, event.answer, event.downloadOutcome) {
         case (_, let outcome?, _):
@@ -112,7 +112,7 @@ struct AskedOrigin {
                     event.text("reason") ?? entry.sentence, failure, isOfAsking: true,
                     at: entry.since ?? entry.at, times: entry.times,
                     isOffline: outcome == .offline)
-            case .refused where failure?.code == JournalFailure.olderCopy:
+            case .refused where failure?.code == EventLogFailure.olderCopy:
                 wentBackSince = wentBackSince ?? entry.since ?? entry.at
                 wentBackTimes += entry.times
                 succeed()
@@ -129,7 +129,7 @@ struct AskedOrigin {
             fail(
                 event.text("reason") ?? event.sentence, failure, isOfAsking: false, at: entry.at,
                 isOffline: false)
-        case ("failed", _, _) where Self.deedsOfUpdates.contains(event.text("deed") ?? ""):
+        case ("failed", _, _) where Self.operationsOfUpdates.contains(event.text("deed") ?? ""):
             fail(
                 event.text("message") ?? "", failure, isOfAsking: false, at: entry.at,
                 isOffline: false)
@@ -142,5 +142,5 @@ struct AskedOrigin {
     }
 
     /// The operations without which nothing new is shown.
-    private static let deedsOfUpdates: Set<String> = ["plan", "download", "update"]
+    private static let operationsOfUpdates: Set<String> = ["plan", "download", "update"]
 }

@@ -21,7 +21,7 @@ struct BugReport {
     let lifecycle: Attempt<Lifecycle>
     /// Public keys only: nothing in it is a secret.
     let trust: Attempt<StoreTrust>
-    let events: Attempt<[JournalEntry]>
+    let events: Attempt<[EventLogEntry]>
 
     var json: [UInt8] {
         JSONWriter.document { writeMembers(to: &$0) } + [UInt8(ascii: "\n")]

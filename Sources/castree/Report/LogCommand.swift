@@ -29,9 +29,9 @@ extension Command {
         ]
     ) { invocation in
         let now = secondsNow()
-        let since = try invocation.moment("since", now: now)
+        let since = try invocation.time("since", now: now)
         let count = try invocation.integer("last")
-        var entries = try Journal(invocation.openStore()).entries()
+        var entries = try EventLog(invocation.openStore()).entries()
         if let since {
             // A clock that was once wrong neither adds old events nor hides new ones.
             let first = entries.believed(until: max(now, since)).firstIndex { $0.at >= since }
@@ -49,7 +49,7 @@ extension Command {
     }
 }
 
-extension JournalEntry {
+extension EventLogEntry {
     func writeMembers(to writer: inout JSONWriter) {
         writer.member("sequence", sequence)
         writer.member("at", timestamp(at))

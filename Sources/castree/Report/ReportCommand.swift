@@ -63,6 +63,6 @@ extension Invocation {
             versions: Attempt { () throws(StoreError) in try versions.get().versions() },
             lifecycle: Attempt { () throws(StoreError) in try versions.get().lifecycle() },
             trust: Attempt { () throws(StoreError) in try versions.get().trust() },
-            events: Attempt { () throws(StoreError) in try Journal(versions.get()).entries() })
+            events: Attempt { () throws(StoreError) in try EventLog(versions.get()).entries() })
     }
 }

@@ -44,7 +44,7 @@ extension Invocation {
     /// Bounds the total wait of all parts for other processes by that of one command; none after a signal.
     func waitingOnce<R>(_ findOut: () throws -> R) throws -> R {
         let limit = try storeOptions().waitLimit
-        let found = try LockPatience.within(
+        let found = try LockDeadline.within(
             limit, unless: { Interruption.isRequested }, findOut)
         if Interruption.isRequested { throw StoreError.interruption }
         return found
@@ -129,11 +129,11 @@ extension StoreStatus {
         if !downloads.isEmpty { rows.append(("waits", downloadsText(sizes))) }
         if let asked { rows.append(("asked", text(of: asked))) }
         rows.append(("checked", checkText))
-        let room = Self.lineCountMax - rows.count
+        let space = Self.lineCountMax - rows.count
         if problems.isEmpty {
             rows.append(("well", "\("nothing to do", .green)"))
         } else {
-            let shown = problems.count <= room ? problems.count : room - 1
+            let shown = problems.count <= space ? problems.count : space - 1
             for problem in problems.prefix(shown) {
                 rows.append(("\("wrong", .red)", "\(problem.message)"))
             }
@@ -158,13 +158,13 @@ extension StoreStatus {
         var remarks: [DisplayText] = []
         let summary = versions.first { $0.isCurrent }
         if let summary, summary.missingObjects > 0 {
-            remarks.append("\("lacks \(counted(summary.missingObjects, "object"))", .red)")
+            remarks.append("\("is missing \(counted(summary.missingObjects, "object"))", .red)")
         }
         if summary?.isBad == true { remarks.append("\("banned", .red)") }
         if lifecycle.knownGood.contains(current) { remarks.append("\("known good", .green)") }
-        if let trial = lifecycle.trials.first(where: { $0.version == current }) {
-            let starts = counted(trial.strikes, "start")
-            remarks.append("\("on trial", .yellow), \(starts) not confirmed")
+        if let attempt = lifecycle.attempts.first(where: { $0.version == current }) {
+            let starts = counted(attempt.failedAttempts, "start")
+            remarks.append("\("being tried", .yellow), \(starts) not confirmed")
         }
         return remarks.reduce("\(current, .bold)") { "\($0), \($1)" }
     }
@@ -172,26 +172,28 @@ extension StoreStatus {
     private func text(ofPending pending: String) -> DisplayText {
         let content = versions.first { $0.version == pending }?.content
         let pending: DisplayText = "\(pending, .yellow)\(isForced ? ", mandatory" : "")"
-        guard let trial = lifecycle.trials.first(where: { $0.content == content }),
-            trial.strikes > 0
+        guard let attempt = lifecycle.attempts.first(where: { $0.content == content }),
+            attempt.failedAttempts > 0
         else { return pending }
-        let starts = counted(trial.strikes, "start")
+        let starts = counted(attempt.failedAttempts, "start")
         return "\(pending), \(starts + " failed", .red); it waits for another"
     }
 
     private var usesText: DisplayText {
-        var deeds: [(holder: String, deeds: [String])] = []
+        var operations: [(holder: String, operations: [String])] = []
         for use in uses {
             let verb = use.version.map { "\(use.kind.rawValue) \($0)" }
-            let deed = verb ?? (use.kind == .watches ? "watches a start" : "writes")
+            let operation = verb ?? (use.kind == .watches ? "watches a start" : "writes")
             let holder = use.holder.description
-            if let place = deeds.firstIndex(where: { $0.holder == holder }) {
-                if !deeds[place].deeds.contains(deed) { deeds[place].deeds.append(deed) }
+            if let place = operations.firstIndex(where: { $0.holder == holder }) {
+                if !operations[place].operations.contains(operation) {
+                    operations[place].operations.append(operation)
+                }
             } else {
-                deeds.append((holder, [deed]))
+                operations.append((holder, [operation]))
             }
         }
-        return joined(deeds.map { "\($0.holder) \($0.deeds.joined(separator: ", "))" })
+        return joined(operations.map { "\($0.holder) \($0.operations.joined(separator: ", "))" })
     }
 
     private func downloadsText(_ sizes: SizeStyle) -> DisplayText {

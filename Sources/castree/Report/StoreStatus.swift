@@ -69,7 +69,7 @@ struct StoreStatus {
         versions = found { () throws(StoreError) in try store.versions(by: known) } ?? versions
         uses = found { () throws(StoreError) in try store.uses() } ?? uses
         // A damaged event log is one of the findings, too.
-        let told = (try? Journal(store).entries()) ?? []
+        let told = (try? EventLog(store).entries()) ?? []
         let events = told.believed(until: now)
         let progress = found { () throws(StoreError) in try store.progress() } ?? []
         downloads = progress.map { each in
@@ -112,7 +112,7 @@ struct StoreStatus {
 
     /// Reports a store that can no longer be written, though apps start from it or it gets updates: its own log
     /// cannot record that.
-    private mutating func judgeMount(_ events: [JournalEntry]) {
+    private mutating func judgeMount(_ events: [EventLogEntry]) {
         guard events.contains(where: { ["boot", "check"].contains($0.event.name) }),
             space?.isReadOnly ?? false
         else { return }
@@ -164,7 +164,7 @@ struct StoreStatus {
                 "version \(newest.version), the newest, is banned: \(ban.reason); publish or add a newer one, or remove it (castree retire \(newest.version))"
             )
         }
-        judgeTrial()
+        judgeAttempt()
         if let check = lastCheck, check.leftCount > 0 {
             let left = counted(check.leftCount, "problem")
             note(
@@ -182,14 +182,14 @@ struct StoreStatus {
     }
 
     /// Reports a current version whose starts all fail, and that stays because nothing else can be shown.
-    private mutating func judgeTrial() {
+    private mutating func judgeAttempt() {
         guard let current = lifecycle.current, wayBack == nil, lifecycle.pending == nil,
-            let trial = lifecycle.trials.first(where: { $0.version == current }),
-            trial.strikes > Lifecycle.usualStrikes
+            let attempt = lifecycle.attempts.first(where: { $0.version == current }),
+            attempt.failedAttempts > Lifecycle.usualFailedAttempts
         else { return }
         note(
             "unconfirmed", version: current,
-            "version \(current) was started \(trial.strikes) times and never confirmed, and there is "
+            "version \(current) was started \(attempt.failedAttempts) times and never confirmed, and there is "
                 + "no version to go back to: add or publish another, or confirm this one (castree lifecycle "
                 + "shows the token)")
     }
@@ -209,7 +209,7 @@ struct StoreStatus {
     /// Reports incomplete versions that nobody continues to download; asking an origin now and then counts.
     private mutating func judgeDownloads(_ now: Int64) {
         for download in downloads where !download.isFetched {
-            guard let at = download.at, at >= JournalEntry.clockIsSetFrom,
+            guard let at = download.at, at >= EventLogEntry.clockIsSetFrom,
                 download.isUndated || now - max(at, asked?.at ?? 0) > Self.restMax
             else { continue }
             let time = download.isUndated ? "while the clock was ahead" : "at \(timestamp(at))"
@@ -223,7 +223,7 @@ struct StoreStatus {
     /// Reports what servers could not show since the last check that read every object.
     ///
     /// After such a check its findings count. The order of the log decides which came first.
-    private mutating func judgeDamage(_ events: [JournalEntry]) {
+    private mutating func judgeDamage(_ events: [EventLogEntry]) {
         // Without a number (of an older castree, or of a log that is gone) only the clocks are left.
         let event = lastCheck?.wholeEvent.flatMap { $0 <= events.last?.sequence ?? 0 ? $0 : nil }
         let damage = events.filter { entry in
@@ -242,7 +242,7 @@ struct StoreStatus {
 
     /// Reports pages that a service worker keeps in place of those of the current or pending version, unless a page
     /// of that version has confirmed it since.
-    private mutating func judgeStalePages(_ events: [JournalEntry], _ now: Int64) {
+    private mutating func judgeStalePages(_ events: [EventLogEntry], _ now: Int64) {
         guard let last = events.lastIndex(where: { $0.event.name == "stalePage" }),
             let version = events[last].event.text("version"),
             now - events[last].at <= Self.staleMax,
@@ -262,7 +262,7 @@ struct StoreStatus {
     /// Reports a pending version whose starts a server took back because it had refused what may be its pages'.
     ///
     /// That counts nothing against the version, so it would be tried and taken back for ever.
-    private mutating func judgeHeldBack(_ events: [JournalEntry]) {
+    private mutating func judgeHeldBack(_ events: [EventLogEntry]) {
         guard let pending = lifecycle.pending else { return }
         let confirmed = events.lastIndex { $0.event == .confirmed(version: pending) }
         let leaves = events[(confirmed ?? 0)...].filter {
@@ -305,7 +305,7 @@ struct StoreStatus {
         if case .bucket = location { isCached = false }
         guard !isCached || asked.wentBackTimes > 1 else { return }
         note(
-            JournalFailure.olderCopy,
+            EventLogFailure.olderCopy,
             "\(asked.origin) went back: since \(timestamp(since)) it offers something older than before, so nothing is taken from it; publish there again, or use pull --force if nothing is signed"
         )
     }

@@ -124,7 +124,7 @@ extension Command {
                 "roll back a new version unless one of its pages confirms within this time: 20s, 500ms, "
                     + "1m, up to a day"
             ),
-            .strikes,
+            .failedAttempts,
         ] + Option.updating + [
             .integer("workers", in: 1...64, "the number of serving threads", fallback: 1),
             .text(
@@ -160,7 +160,7 @@ extension Invocation {
         let begun = SuspendingClock.now
         let limit = try storeOptions().waitLimit
         let isAsked: @Sendable () -> Bool = { Interruption.isRequested }
-        let versions = try LockPatience.until(begun + limit, unless: isAsked) {
+        let versions = try LockDeadline.until(begun + limit, unless: isAsked) {
             try openServedStore { notices.tell($0) }
         }
         var options = given
@@ -173,7 +173,7 @@ extension Invocation {
         let updater = try self.updater(settings, store, notices, &options)
         options.reopenStore = store.reopen
         if flag("dashboard") { options.dashboard = .of(store) }
-        let server = try LockPatience.until(begun + limit, unless: isAsked) {
+        let server = try LockDeadline.until(begun + limit, unless: isAsked) {
             try makeServer(versions, options)
         }
         try server.start()
@@ -285,7 +285,7 @@ extension Invocation {
         options.requiresToken = flag("token") || flag("new-token")
         options.renewsToken = flag("new-token")
         options.confirmation = try duration("confirm-within")
-        options.strikes = try integer("strikes") ?? Lifecycle.usualStrikes
+        options.failedAttempts = try integer("strikes") ?? Lifecycle.usualFailedAttempts
         options.workers = try integer("workers") ?? 1
         // No app here reads them.
         options.readsMessages = false

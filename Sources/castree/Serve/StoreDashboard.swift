@@ -60,7 +60,7 @@ private struct DashboardStatus {
     private static func downloads(_ store: VersionStore) -> [String: StoreEvent] {
         var last: [String: StoreEvent] = [:]
         // Without the log, which is for people, the store still says how far a download is.
-        guard let entries = try? Journal(store).entries() else { return last }
+        guard let entries = try? EventLog(store).entries() else { return last }
         for entry in entries {
             if let version = entry.event.downloadedVersion { last[version] = entry.event }
         }

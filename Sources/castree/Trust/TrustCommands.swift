@@ -356,7 +356,7 @@ extension TrustedOrigin {
     }
 
     func record(in versions: VersionStore) {
-        Journal(versions).record(
+        EventLog(versions).record(
             .trusting(
                 origin: places.first ?? id ?? "", keys: keys.map(\.id), threshold: threshold))
     }

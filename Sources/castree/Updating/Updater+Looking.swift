@@ -64,7 +64,7 @@ extension Updater {
             return true
         } catch {
             // The next check reports it again.
-            journal.record(error, during: "update")
+            eventLog.record(error, during: "update")
             return false
         }
     }

@@ -22,7 +22,7 @@ final class Updater: Sendable {
         var isLooking = false
         var yieldCount = 0
         /// The last report of a check that brought nothing, so that it is reported once.
-        var trouble: String?
+        var problem: String?
         /// The last event to pages about a pending version, so that it is sent once.
         var toldReady: BridgeEvent?
         /// Whether a page has asked since, and must get an answer.
@@ -112,7 +112,7 @@ final class Updater: Sendable {
     private func next() -> Work? {
         state.withLock { state in
             guard !state.isEnded else { return nil }
-            // An update is a check, too; what makes room comes first.
+            // An update is a check, too; what frees space comes first.
             for work in [Work.tidy, .update, .check] where state.wishes.contains(work) {
                 state.wishes.remove(work)
                 if work == .update { state.wishes.remove(.check) }
@@ -163,25 +163,25 @@ final class Updater: Sendable {
             if end != .stopped, !isPlan { state.yieldCount = 0 }
         }
         do throws(StoreError) {
-            try settle(end, isPlan: isPlan)
+            try conclude(end, isPlan: isPlan)
         } catch {
-            journal.record(error, during: "update")
+            eventLog.record(error, during: "update")
             fail(
                 "the store could not take what \(settings.origin) offers: \(error.message)",
                 error.code.description)
         }
     }
 
-    var journal: Journal { Journal(versions()) }
+    var eventLog: EventLog { EventLog(versions()) }
 
     /// Records a failure that the pull could not record itself.
     private func note(_ failure: String, code: String?) {
         var wish = PullOptions()
         wish.channel = settings.channel
-        journal.record(
+        eventLog.record(
             .checked(
                 origin: settings.origin, channel: wish.unusualChannel, outcome: .failed,
-                version: nil, reason: failure, failure: code.map { JournalFailure(code: $0) }))
+                version: nil, reason: failure, failure: code.map { EventLogFailure(code: $0) }))
     }
 
     /// Reports that the origin answers again, in the words that the pull has recorded.
@@ -191,7 +191,7 @@ final class Updater: Sendable {
             return state.hasFailed
         }
         // The line is for people; without the log, the result is reported all the same.
-        guard hasFailed, let entries = try? journal.entries() else { return }
+        guard hasFailed, let entries = try? eventLog.entries() else { return }
         for entry in entries.reversed() {
             if entry.event.name == "answers" { return tell(entry.sentence) }
             // The store had failed, and not the origin.
@@ -199,7 +199,7 @@ final class Updater: Sendable {
         }
     }
 
-    private func settle(_ end: PullEnd, isPlan: Bool) throws(StoreError) {
+    private func conclude(_ end: PullEnd, isPlan: Bool) throws(StoreError) {
         switch end {
         case .stopped: break
         case .failed(let message, let code, let isNoted):
@@ -231,7 +231,7 @@ final class Updater: Sendable {
         }
         if !isNoted { note(message, code: code) }
         state.withLock { $0.hasFailed = true }
-        let isOfStore = code.map { JournalFailure(code: $0).isOfStore } ?? false
+        let isOfStore = code.map { EventLogFailure(code: $0).isOfStore } ?? false
         let what = isOfStore ? "the store cannot be updated" : "unable to update"
         fail("\(what): \(message)", code)
     }
@@ -251,7 +251,7 @@ final class Updater: Sendable {
         state.withLock { $0.server }?.follow()
         switch obeyed {
         case .upToDate(let reason):
-            state.withLock { $0.trouble = nil }
+            state.withLock { $0.problem = nil }
             // A version that a page still had when the next one was confirmed may be retired by now.
             if try !versions().planRetention(.generations(settings.keptGoodCount)).retired.isEmpty {
                 want(.tidy)
@@ -259,7 +259,7 @@ final class Updater: Sendable {
             announce(.upToDate([reason]))
         case .refused(let reasons): leave(reasons)
         case .ready(let version, let isForced):
-            state.withLock { $0.trouble = nil }
+            state.withLock { $0.problem = nil }
             let lifecycle = try versions().lifecycle()
             follow()
             let wait = waitsFor(version, lifecycle, isForced: isForced)
@@ -323,13 +323,13 @@ final class Updater: Sendable {
     }
 
     /// Reports something that every check may repeat.
-    /// - Parameter trouble: a text that stays the same while the sentence need not be repeated; by default the
+    /// - Parameter problem: a text that stays the same while the sentence need not be repeated; by default the
     ///   sentence.
-    private func tellOnce(_ sentence: String, of trouble: String? = nil) {
-        let trouble = trouble ?? sentence
+    private func tellOnce(_ sentence: String, of problem: String? = nil) {
+        let problem = problem ?? sentence
         let isNews = state.withLock { state in
-            defer { state.trouble = trouble }
-            return state.trouble != trouble
+            defer { state.problem = problem }
+            return state.problem != problem
         }
         if isNews { tell(sentence) }
     }
@@ -363,7 +363,7 @@ final class Updater: Sendable {
         do throws(StoreError) {
             let store = versions()
             let lifecycle = try store.lifecycle()
-            try store.settleOwed(lifecycle)
+            try store.clearPendingForced(lifecycle)
             // Once pages were told of it, coming back does not take it from them.
             let isReleased = state.withLock { state in
                 if isBackground { state.released = lifecycle.pending }
@@ -388,7 +388,7 @@ final class Updater: Sendable {
                     ? "freed \(SizeStyle.binary.text(tidied.byteCount))"
                     : "retired \(names), freed \(SizeStyle.binary.text(tidied.byteCount))")
         } catch {
-            tellOnce("unable to make room: \(error.message)")
+            tellOnce("unable to free space: \(error.message)")
         }
     }
 }

@@ -6,6 +6,7 @@ extension Command {
     static var synonyms: [Command] {
         [
             list.synonym("ls"), list, retire.synonym("rm"), activate.synonym("use"),
+            unban.synonym("forgive"),
         ]
     }
 

@@ -47,7 +47,7 @@ extension VersionSummary {
     private var remarks: DisplayText {
         var words: [DisplayText] = []
         if missingObjects > 0 {
-            words.append("\("lacks \(counted(missingObjects, "object"))", .red)")
+            words.append("\("is missing \(counted(missingObjects, "object"))", .red)")
         }
         if isPending { words.append("\("pending", .yellow)") }
         if isKnownGood { words.append("\("known good", .green)") }

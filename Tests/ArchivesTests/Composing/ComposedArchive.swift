@@ -22,7 +22,8 @@ struct ComposedArchive {
                     path: path, isExecutable: content.starts(with: Array("#!".utf8)),
                     byteCount: Int64(content.count), crc32: CRC32(of: content).value,
                     content: isDeflated
-                        ? .twin(address, byteCount: Int64(stream.count)) : .object(address)))
+                        ? .deflatedCopy(address, byteCount: Int64(stream.count)) : .object(address))
+            )
         }
         archive = try ZipArchive(members)
     }
@@ -40,7 +41,8 @@ struct ComposedArchive {
             case .bytes(let bytes):
                 expect(!bytes.isEmpty)
                 result += bytes
-            case .object(let address, let part, let size), .twin(let address, let part, let size):
+            case .object(let address, let part, let size),
+                .deflatedCopy(let address, let part, let size):
                 let content = try require(contents[address])
                 expect(size == content.count && !part.isEmpty)
                 result += content[Int(part.lowerBound)..<Int(part.upperBound)]

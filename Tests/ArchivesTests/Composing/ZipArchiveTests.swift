@@ -35,7 +35,7 @@ import StorageTestSupport
         let hello = Array("hello".utf8)
         let run = ZipMember(
             path: "bin/run", isExecutable: true, byteCount: 5, crc32: 0x3610_a686,
-            content: .twin(try address(2), byteCount: 10))
+            content: .deflatedCopy(try address(2), byteCount: 10))
         return try ComposedArchive(
             [member("ü"), run, ZipMember(path: "a.txt", bytes: hello)],
             contents: [address(1): [], address(2): [0x01, 0x05, 0x00, 0xfa, 0xff] + hello])
@@ -82,7 +82,7 @@ import StorageTestSupport
         try change(0) { $0.isExecutable = true }
         try change(0) { $0 = ZipMember(path: "a.txt", bytes: Array("hallo".utf8)) }
         try change(1) { $0.path = "bin/ran" }
-        try change(1) { $0.content = .twin(try Self.address(3), byteCount: 10) }
+        try change(1) { $0.content = .deflatedCopy(try Self.address(3), byteCount: 10) }
         try change(1) { $0.content = .object(try Self.address(2)) }
         try change(2) { $0.content = .object(try Self.address(3)) }
         expect(tags.count, equals: 7)
@@ -118,14 +118,20 @@ import StorageTestSupport
                 return error.code == .unsupported
             }
         }
-        let twin = try Self.address(2)
+        let deflatedCopy = try Self.address(2)
         // 30 bytes of local header, 46 of central header, 22 of end record, twice the name.
         try expect(!isRefused([Self.member("a", byteCount: most - 100)]))
         try expect(isRefused([Self.member("a", byteCount: most - 99)]))
         try expect(
-            !isRefused([Self.member("a", byteCount: most, content: .twin(twin, byteCount: 5))]))
+            !isRefused([
+                Self.member(
+                    "a", byteCount: most, content: .deflatedCopy(deflatedCopy, byteCount: 5))
+            ]))
         try expect(
-            isRefused([Self.member("a", byteCount: most + 1, content: .twin(twin, byteCount: 5))]))
+            isRefused([
+                Self.member(
+                    "a", byteCount: most + 1, content: .deflatedCopy(deflatedCopy, byteCount: 5))
+            ]))
         let half = most / 2
         try expect(
             !isRefused([

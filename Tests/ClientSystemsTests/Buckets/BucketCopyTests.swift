@@ -8,15 +8,15 @@ import Origin
 @Suite struct BucketCopyTests {
     private let scratch = TemporaryDirectory(inMemory: true)
 
-    private func source() throws -> ToldBucketWorld {
-        let world = try ToldBucketWorld.pruned()
+    private func source() throws -> AnnouncedBucketWorld {
+        let world = try AnnouncedBucketWorld.pruned()
         try world.publish("3", to: "beta", by: world.publisher())
         try world.publish("3", by: world.publisher())
         return world
     }
 
     private func copy(
-        _ source: ToldBucketWorld, to world: ToldBucketWorld,
+        _ source: AnnouncedBucketWorld, to world: AnnouncedBucketWorld,
         schedule: @escaping RequestSchedule = { _ in .answered }
     ) throws -> OriginCopy.Report {
         let from = ModelStorage(source.store, actor: "reader")
@@ -26,7 +26,7 @@ import Origin
     }
 
     @Test func `whose keys are listed and do not come is not begun`() throws {
-        let (source, world) = (try source(), try ToldBucketWorld())
+        let (source, world) = (try source(), try AnnouncedBucketWorld())
         source.store.set(OriginLayout.trust(1), Array("{}".utf8))
         let from = ModelStorage(
             source.store, actor: "reader",
@@ -40,12 +40,13 @@ import Origin
     }
 
     /// Everything that an origin consists of, but for what was left by looking what a store can do.
-    private func files(_ world: ToldBucketWorld) -> [String: [UInt8]] {
+    private func files(_ world: AnnouncedBucketWorld) -> [String: [UInt8]] {
         world.store.files.filter { !$0.key.hasPrefix("probe/") }.mapValues(\.bytes)
     }
 
-    /// The copy has no byte that is another one, lacks nothing, and is published to and pruned like the source.
-    private func expectWhole(_ world: ToldBucketWorld, of source: ToldBucketWorld) throws {
+    /// The copy has no byte that is another one, is missing nothing, and is published to and pruned like the source.
+    private func expectWhole(_ world: AnnouncedBucketWorld, of source: AnnouncedBucketWorld) throws
+    {
         let (copied, there) = (files(world), files(source))
         for (path, bytes) in copied {
             // A prune of the source deletes there what was copied before.
@@ -64,7 +65,7 @@ import Origin
         throws
     {
         let source = try source()
-        let world = try ToldBucketWorld()
+        let world = try AnnouncedBucketWorld()
         let report = try copy(source, to: world)
         expect(report.channelCount == 2 && report.behind.isEmpty && report.foundCount == 0)
         try expectWhole(world, of: source)
@@ -80,19 +81,19 @@ import Origin
         try world.prune()
         try expect(world.history(.codePush).offers.map(\.label).last, equals: "v5")
         try expectWhole(world, of: world)
-        // It goes on by itself now, and takes nothing of the other any more.
+        // It continues alone now, and takes nothing of the other any more.
         let before = files(world)
         expectRefusal(.badOrigin) { try copy(source, to: world) }
         expect(files(world), equals: before)
         expect(Damage.names(scratch.path), equals: [])
     }
 
-    @Test func `a copy that was killed anywhere goes on, and ends the same`() throws {
+    @Test func `a copy that was killed anywhere continues, and ends the same`() throws {
         let source = try source()
-        let whole = try copy(source, to: ToldBucketWorld())
+        let whole = try copy(source, to: AnnouncedBucketWorld())
         let share = TestShare(oneIn: 9)
         for number in 1...whole.figures.requestCount where share.takes(number) {
-            let world = try ToldBucketWorld()
+            let world = try AnnouncedBucketWorld()
             _ = try? copy(source, to: world) {
                 $0.number == number ? .end(isApplied: number % 2 == 0) : .answered
             }
@@ -106,11 +107,11 @@ import Origin
 
     @Test func `what is published and pruned meanwhile is not missed, and not missing`() throws {
         let quiet = try source()
-        let whole = try copy(quiet, to: ToldBucketWorld())
+        let whole = try copy(quiet, to: AnnouncedBucketWorld())
         let share = TestShare(oneIn: 9)
         for number in 1...whole.figures.requestCount where share.takes(number) {
-            let source = ToldBucketWorld(copying: quiet)
-            let world = try ToldBucketWorld()
+            let source = AnnouncedBucketWorld(copying: quiet)
+            let world = try AnnouncedBucketWorld()
             _ = try copy(source, to: world) { request in
                 guard request.number == number else { return .answered }
                 _ = try? source.publish("4", by: source.publisher("busy"))
@@ -127,19 +128,19 @@ import Origin
 
     @Test func `entries that a copy of another origin has left are never joined to its log`() throws
     {
-        func entries(_ world: ToldBucketWorld) -> [String] {
+        func entries(_ world: AnnouncedBucketWorld) -> [String] {
             world.store.files.keys.filter { $0.hasPrefix("log/") }.sorted()
         }
         let (source, first) = (try source(), "log/0000000001.json")
-        let world = try ToldBucketWorld()
+        let world = try AnnouncedBucketWorld()
         _ = try? copy(source, to: world) {
             $0.verb == .putIfAbsent && $0.key == first ? .end(isApplied: false) : .answered
         }
         expect(entries(world), equals: entries(source).filter { $0 != first })
-        // Several are written at once: any of them may lack.
+        // Several are written at once: any of them may be missing.
         world.store.set("log/0000000002.json", nil)
         let before = files(world)
-        let other = try ToldBucketWorld(offering: "1")
+        let other = try AnnouncedBucketWorld(offering: "1")
         // With a shorter log, with one as long, and with a longer one.
         for _ in 0..<3 {
             expectRefusal(.badOrigin) { try copy(other, to: world) }
@@ -156,14 +157,14 @@ import Origin
     @Test
     func `a bucket with an origin of its own is refused, and so is one that is damaged`() throws {
         let source = try source()
-        let other = try ToldBucketWorld(offering: "1")
+        let other = try AnnouncedBucketWorld(offering: "1")
         let before = other.store.files
         expectRefusal(.badOrigin) { try copy(source, to: other) }
         expect(other.store.files, equals: before)
-        let pointers = try ToldBucketWorld()
+        let pointers = try AnnouncedBucketWorld()
         pointers.store.set("channels/stable.json", Array("{}".utf8))
         expectRefusal(.badOrigin) { try copy(source, to: pointers) }
-        expectRefusal(.noOrigin) { try copy(ToldBucketWorld(), to: ToldBucketWorld()) }
+        expectRefusal(.noOrigin) { try copy(AnnouncedBucketWorld(), to: AnnouncedBucketWorld()) }
         let sound = source.store.files
         for part in ["objects/", "manifests/", "deflated/", "documents/"] {
             let key = try require(
@@ -171,7 +172,7 @@ import Origin
                     ?? sound.keys.filter { $0.contains(part) }.max())
             for damage: [UInt8]? in [nil, sound[key].map { Array($0.bytes.reversed()) }] {
                 source.store.set(key, damage)
-                let world = try ToldBucketWorld()
+                let world = try AnnouncedBucketWorld()
                 expectRefusal(.damagedOrigin, "\(key)") { try copy(source, to: world) }
                 expect(
                     files(world).keys.filter { damage == nil || $0.hasPrefix("log/") }, equals: [])

@@ -155,7 +155,7 @@ import StorageTestSupport
                 "2.0.0 from v1: C does not make D mandatory", "label=v1&hash=A", at: "2.0.0",
                 "v4@2.0.0"),
             Row("1.0.0 on the withdrawn C goes back to B", "label=v3&hash=C", "v2@1.0.0"),
-            Row("2.0.0 on the withdrawn C goes on to D", "label=v3", at: "2.0.0", "v4@2.0.0"),
+            Row("2.0.0 on the withdrawn C continues to D", "label=v3", at: "2.0.0", "v4@2.0.0"),
         ]
         try expect(failures(releases, rows), equals: [])
         let all = [Release("A", withdrawn: true)]

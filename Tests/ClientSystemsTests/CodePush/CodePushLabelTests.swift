@@ -41,7 +41,7 @@ import StorageTestSupport
         try expect(model.publish("42").label, equals: "v5")
     }
 
-    @Test func `Labels go on from the largest, also when old offers are forgotten`() throws {
+    @Test func `Labels continue from the largest, also when old offers are forgotten`() throws {
         var model = CodePushModel()
         let version = try model.origin.add("1", ["a": "1"])
         var history = ClientHistory(.codePush, .stable)
@@ -58,7 +58,7 @@ import StorageTestSupport
         old.label = "v99"
         history.offers = [old]
         try expect(label(), equals: "v100")
-        // Above numbers that nobody has counted to there is none: labels go on from the others.
+        // Above numbers that nobody has counted to there is none: labels continue from the others.
         let most = ChannelPointer.sequenceMax
         for (count, labels, next) in [
             (most, ["v99"], "v100"), (most - 1, ["v99"], "v\(most)"),

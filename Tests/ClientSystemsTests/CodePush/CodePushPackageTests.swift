@@ -204,14 +204,15 @@ import StorageTestSupport
         expect(members.map(\.isExecutable), equals: [true, false])
     }
 
-    @Test func `A file with a twin is sent deflated, an empty one as it is`() throws {
+    @Test func `A file with a deflated copy is sent deflated, an empty one as it is`() throws {
         var origin = ModelOrigin()
         let version = try origin.add("1", ["a": "aaaa", "empty": ""])
-        let (facts, twin) = (try ObjectFacts(of: Array("aaaa".utf8)), try ObjectID(of: [1]))
-        origin.addTwin(Reference(address: twin, byteCount: 3), of: facts.address)
+        let (facts, deflatedCopy) = (try ObjectFacts(of: Array("aaaa".utf8)), try ObjectID(of: [1]))
+        origin.addDeflatedCopy(Reference(address: deflatedCopy, byteCount: 3), of: facts.address)
         var content = try require(origin.contents[version.content])
         let members = try CodePushPackage(content, folder: "www").archive().members
-        expect(members.map(\.content), equals: [.twin(twin, byteCount: 3), .bytes([])])
+        expect(
+            members.map(\.content), equals: [.deflatedCopy(deflatedCopy, byteCount: 3), .bytes([])])
         expect(members.map(\.crc32), equals: [facts.crc32, 0])
         content.facts = ContentFacts([])
         #expect(throws: StoreError.self) { try CodePushPackage(content, folder: "www").archive() }

@@ -208,16 +208,16 @@ import StorageTestSupport
         let (origin, version, _) = try origin()
         let facts = try ObjectFacts(of: Array("font".utf8))
         let address = facts.address
-        let twin = try require(ObjectID(String(repeating: "7", count: 64)))
-        var twinned = origin
-        twinned.addTwin(Reference(address: twin, byteCount: 3), of: address)
+        let deflatedCopy = try require(ObjectID(String(repeating: "7", count: 64)))
+        var deflated = origin
+        deflated.addDeflatedCopy(Reference(address: deflatedCopy, byteCount: 3), of: address)
         let path = "/for/expo/assets/\(version.content)/\(address)"
         func answer(_ path: String, _ encoding: String?, method: String = "GET") throws
             -> ClientAnswer?
         {
             let fields = encoding.map { [ClientRequest.Field("accept-encoding", $0)] } ?? []
             return try Expo.answer(
-                ClientRequest(method, path, fields: fields), ExpoTree.configuration(), twinned)
+                ClientRequest(method, path, fields: fields), ExpoTree.configuration(), deflated)
         }
         for (encoding, isCompressed) in [
             ("gzip", true), ("br, gzip", true), ("br", false), (nil, false), ("gzip;q=0", false),
@@ -232,7 +232,9 @@ import StorageTestSupport
             expect(
                 answer.body,
                 equals: (isCompressed
-                    ? .gzip(twin: twin, twinByteCount: 3, crc32: facts.crc32, byteCount: 4)
+                    ? .gzip(
+                        deflatedCopy: deflatedCopy, deflatedByteCount: 3, crc32: facts.crc32,
+                        byteCount: 4)
                     : .object(address, byteCount: 4)))
         }
         for (suffix, type) in [

@@ -169,7 +169,7 @@ import StorageTestSupport
         // A wider roll-out of the same is the same update.
         expect(addresses[0] == addresses[1] && addresses[1] == addresses[2])
         expect(addresses[5], equals: addresses[6])
-        // Whoever goes back goes on: clients take what is newest.
+        // Whoever goes back continues: clients take what is newest.
         expect(
             Set([addresses[0], addresses[3], addresses[4], addresses[5], addresses[7]]).count,
             equals: 5)

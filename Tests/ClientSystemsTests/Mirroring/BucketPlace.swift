@@ -81,7 +81,7 @@ final class BucketPlace: @unchecked Sendable {
 
     /// Writes the newest entry of the log.
     private func writeEntry(_ configuration: ClientConfiguration? = nil) throws {
-        let system = try require(ToldSystem(ModelFeed.system.rawValue))
+        let system = try require(AnnouncedSystem(ModelFeed.system.rawValue))
         let name = HistoryName(system: system, channel: .stable)
         let file = history.file
         var entry = LogEntry(
@@ -166,13 +166,13 @@ final class BucketPlace: @unchecked Sendable {
     /// A mirror that has looked once, and what it answers.
     func mirror(
         _ bucket: some ObjectStorage, at name: String = "cache", byteCount: Int64 = 1 << 30,
-        patience: Int64? = nil,
+        timeout: Int64? = nil,
         notices: Notices = Notices(),
         on fileSystem: any FileSystem = POSIXFileSystem()
     ) throws -> (mirror: OriginMirror, answers: OriginAnswers) {
         var options = CachedStorage.Options()
         options.byteCount = byteCount
-        options.patience = patience ?? options.patience
+        options.timeout = timeout ?? options.timeout
         options.notice = notices.sink
         let mirror = try OriginMirror(
             bucket, at: directory.appending(name), options, on: fileSystem)

@@ -145,7 +145,7 @@ import BucketTestSupport
         _ = try mirror.bring(body.files)
         weak let idle = mirror.hold(body)
         expect(idle != nil && mirror.hold(body) === idle)
-        // What comes may need the room: nobody sends this archive.
+        // What comes may need the space: nobody sends this archive.
         try place.publish("2", ["a": "three"], epoch: 2)
         mirror.look()
         _ = try mirror.bring(BucketPlace.archive(answers).files)

@@ -53,7 +53,7 @@ import BucketTestSupport
         let silence = Silence()
         let notices = Notices()
         let (mirror, _) = try place.mirror(
-            place.bucket { silence.meet($0) }, patience: 3_600_000, notices: notices)
+            place.bucket { silence.meet($0) }, timeout: 3_600_000, notices: notices)
         mirror.look()
         mirror.tellIfLate(after: 3_600_000)
         expect(notices.all, equals: [])
@@ -93,7 +93,7 @@ import BucketTestSupport
             let silence = Silence()
             let notices = Notices()
             let (mirror, answers) = try place.mirror(
-                place.bucket { silence.meet($0) }, patience: 0, notices: notices)
+                place.bucket { silence.meet($0) }, timeout: 0, notices: notices)
             let old = try answers.text(ModelFeed.check)
             silence.fail(key)
             try place.publish("2", ["a": "two"], epoch: 2)
@@ -140,7 +140,7 @@ import BucketTestSupport
             for _ in 0..<2 { mirror.look() }
             try expect(answers.text(ModelFeed.check), equals: old)
             expect(notices.all.count == count, "\(notices.all)")
-            expect(notices.all[count - 1].contains("what is in the cache goes on being answered"))
+            expect(notices.all[count - 1].contains("what is in the cache continues being answered"))
             isRefused.withLock { $0 = false }
             mirror.look()
         }

@@ -32,7 +32,7 @@ import BucketTestSupport
             mirror.watch(.stable)
             expectRefusal(.unseenChannel, "\(name)") { try answers.text(ModelFeed.check) }
             expect(!notices.all.isEmpty, "\(key)")
-            // Who knew that there was none goes on saying so.
+            // Who knew that there was none continues saying so.
             none.look()
             try expect(nobody.text(ModelFeed.check), equals: "404")
             fates.set(nil, of: key)
@@ -240,7 +240,7 @@ import BucketTestSupport
         try sign(3)
         let fates = Fates()
         let (mirror, _) = try place.mirror(place.bucket { fates.meet($0) })
-        // One that lacks at first comes later, and a wrong one is replaced; what proves itself stays.
+        // One that is missing at first comes later, and a wrong one is replaced; what proves itself stays.
         for (second, third, expected) in [
             (nil, nil, (nil, nil)), ("wrong", nil, ("wrong", nil)),
             ("right", "three", ("right", "three")), ("right", nil, ("right", "three")),

@@ -7,7 +7,7 @@ import BucketTestSupport
 /// Pointers are signed, and histories are not: a server that trusts keys holds what histories say against the releases
 /// (docs/clients.md, "Signed origins").
 @Suite("A history that somebody else may have written") struct ForgedHistoryTests {
-    private let place: TellingPlace
+    private let place: AnnouncingPlace
     private let key: String
 
     private static let configurations = [
@@ -21,7 +21,7 @@ import BucketTestSupport
     private static var systems: [ClientSystem] { configurations.map(\.system) }
 
     init() throws {
-        place = try TellingPlace()
+        place = try AnnouncingPlace()
         for name in ["1.0.0", "2.0.0"] {
             try place.store.add(
                 name, ExpoTree.files(name).merging(["index.html": "page of \(name)"]) { $1 })
@@ -30,34 +30,34 @@ import BucketTestSupport
         try SigningKey.generate().write(to: key)
     }
 
-    private func publisher(_ telling: ClientTelling) throws -> Publisher {
-        var publisher = place.publisher(telling)
-        publisher.options.sealing.signers = [try KeyFileSigner(file: key)]
+    private func publisher(_ announcing: ClientAnnouncing) throws -> Publisher {
+        var publisher = place.publisher(announcing)
+        publisher.options.signing.signers = [try KeyFileSigner(file: key)]
         return publisher
     }
 
     /// - Parameter isSigned: whether the clients' own signatures are made, too.
-    private func telling(isSigned: Bool) throws -> ClientTelling {
+    private func announcing(isSigned: Bool) throws -> ClientAnnouncing {
         let signers: [ClientSystem: any ClientSigner] =
             isSigned
             ? [
                 .codePush: try TestRSAKey.signer(), .hotUpdater: try TestRSAKey.signer(),
                 .expo: try TestRSAKey.signer(),
             ] : [:]
-        return ClientTelling(rules: ClientSystem.feeds, signers: signers)
+        return ClientAnnouncing(rules: ClientSystem.feeds, signers: signers)
     }
 
     private func publish(
-        _ version: String, _ telling: ClientTelling, after seconds: Int64 = 10
+        _ version: String, _ announcing: ClientAnnouncing, after seconds: Int64 = 10
     ) throws {
         place.clock.advance(seconds)
-        try publisher(telling).publish(version, of: place.versions)
+        try publisher(announcing).publish(version, of: place.versions)
     }
 
-    private func enable(_ telling: ClientTelling, _ baseURL: String? = nil) throws {
+    private func enable(_ announcing: ClientAnnouncing, _ baseURL: String? = nil) throws {
         for var configuration in Self.configurations {
             if let baseURL { configuration.baseURL = baseURL }
-            try telling.enable(configuration, by: publisher(telling))
+            try announcing.enable(configuration, by: publisher(announcing))
         }
     }
 
@@ -77,30 +77,30 @@ import BucketTestSupport
 
     @Test(arguments: [false, true])
     func `is believed in all that its publisher does`(_ isSigned: Bool) throws {
-        let telling = try telling(isSigned: isSigned)
-        try publish("1.0.0", telling)
-        try enable(telling)
+        let announcing = try announcing(isSigned: isSigned)
+        try publish("1.0.0", announcing)
+        try enable(announcing)
         let reader = try reader()
         try expectAnswers(reader, 1, "enabled")
-        try publish("2.0.0", telling)
+        try publish("2.0.0", announcing)
         try expectAnswers(reader, 2, "another")
-        try publish("1.0.0", telling)
+        try publish("1.0.0", announcing)
         try expectAnswers(reader, 2, "back")
         // The publisher's clock was set back.
-        try publish("2.0.0", telling, after: -3600)
+        try publish("2.0.0", announcing, after: -3600)
         try expectAnswers(reader, 2, "an earlier clock")
         place.clock.advance(5000)
-        _ = try publisher(telling).withdraw(VersionName("2.0.0"))
+        _ = try publisher(announcing).withdraw(VersionName("2.0.0"))
         try expectAnswers(reader, 1, "withdrawn")
         place.clock.advance(10)
-        _ = try publisher(telling).withdraw(VersionName("1.0.0"), toEmbedded: true)
+        _ = try publisher(announcing).withdraw(VersionName("1.0.0"), toEmbedded: true)
         // Who is told of it has an offer of it.
         for system in [ClientSystem.expo, .hotUpdater] {
             try expect(
                 reader.channel(.stable, for: system, mayRead: true).channel?.live.count, equals: 1)
         }
-        try publish("1.0.0", telling)
-        try enable(telling, "https://v.example.org")
+        try publish("1.0.0", announcing)
+        try enable(announcing, "https://v.example.org")
         for reader in [reader, try self.reader(), try self.reader("https://v.example.org")] {
             for system in Self.systems {
                 _ = try reader.channel(.stable, for: system, mayRead: true)
@@ -200,10 +200,10 @@ import BucketTestSupport
 
     @Test(arguments: [false, true])
     func `is refused where it does not follow from what was signed`(_ isSigned: Bool) throws {
-        let telling = try telling(isSigned: isSigned)
-        try publish("1.0.0", telling)
-        try enable(telling)
-        try publish("2.0.0", telling)
+        let announcing = try announcing(isSigned: isSigned)
+        try publish("1.0.0", announcing)
+        try enable(announcing)
+        try publish("2.0.0", announcing)
         let whole = try place.published().filter { $0.key.hasPrefix("for/") }
         for forgery in forgeries {
             let (what, system, baseURL) = (forgery.what, forgery.system, forgery.baseURL)

@@ -15,12 +15,12 @@ import StorageTestSupport
         try place.publish("1", ["a": "one"])
         let answers = OriginAnswers(
             OriginReader(try place.origin()), feeds: [GreedyFeed.self, ModelFeed.self])
-        var troubles: [StoreError] = []
+        var problems: [StoreError] = []
         func systems() -> [ClientSystem] {
-            troubles = []
-            return answers.systems { troubles.append($0) }
+            problems = []
+            return answers.systems { problems.append($0) }
         }
-        expect(systems() == [ModelFeed.system] && troubles.isEmpty)
+        expect(systems() == [ModelFeed.system] && problems.isEmpty)
         try expect(answers.text("/elsewhere"), equals: "nothing")
         let greedy = OriginLayout.clientConfiguration(of: GreedyFeed.system.rawValue)
         try place.write(greedy, Array("{".utf8))
@@ -28,7 +28,7 @@ import StorageTestSupport
         #expect(throws: StoreError.self) { try answers.text("/elsewhere") }
         // Who starts a server serves the others, and says what is wrong.
         expect(systems(), equals: [ModelFeed.system])
-        expect(troubles.count == 1 && troubles.first?.message.contains(greedy) == true)
+        expect(problems.count == 1 && problems.first?.message.contains(greedy) == true)
         // Nor does one that cannot be read at all.
         try place.write(greedy, Array(repeating: 32, count: ClientConfiguration.byteCountMax + 1))
         try expect(answers.text("/model/KEY/check").hasPrefix("https://u.example.org"))
@@ -38,7 +38,7 @@ import StorageTestSupport
             ClientConfiguration(GreedyFeed.system, baseURL: "https://u.example.org").serialized()
         )
         try expect(answers.text("/elsewhere"), equals: "418")
-        expect(systems() == [ModelFeed.system, GreedyFeed.system] && troubles.isEmpty)
+        expect(systems() == [ModelFeed.system, GreedyFeed.system] && problems.isEmpty)
     }
 
     @Test func `an archive is planned once, and anew when what it depends on has changed`() throws {
@@ -127,33 +127,35 @@ import StorageTestSupport
 
     /// RFC 1952, sections 2.2 and 2.3.
     @Test
-    func `a twin between a gzip header and trailer is a gzip file, and so is each range of it`()
+    func
+        `a deflated copy between a gzip header and trailer is a gzip file, and so is each range of it`()
         throws
     {
         let content = Array("hello hello hello hello hello".utf8)
-        var twin: [UInt8] = []
+        var deflatedCopy: [UInt8] = []
         let deflater = try Deflater()
         try content.withUnsafeBytes { bytes in
-            try deflater.add(bytes) { (piece) throws(StoreError) in twin += Array(piece) }
+            try deflater.add(bytes) { (piece) throws(StoreError) in deflatedCopy += Array(piece) }
         }
-        _ = try deflater.finish { (piece) throws(StoreError) in twin += Array(piece) }
-        let address = try address(of: twin)
+        _ = try deflater.finish { (piece) throws(StoreError) in deflatedCopy += Array(piece) }
+        let address = try address(of: deflatedCopy)
         let crc32 = try Digester.digest(.crc32, of: content).reduce(UInt32(0)) {
             $0 << 8 | UInt32($1)
         }
         let body = try require(
             try AnswerBody(
                 .gzip(
-                    twin: address, twinByteCount: Int64(twin.count), crc32: crc32,
+                    deflatedCopy: address, deflatedByteCount: Int64(deflatedCopy.count),
+                    crc32: crc32,
                     byteCount: Int64(content.count))))
         func bytes(_ range: Range<Int64>) -> [UInt8] {
             body.pieces(in: range).flatMap { piece -> [UInt8] in
                 switch piece {
                 case .bytes(let bytes): return bytes
                 case .object: return []
-                case .twin(let found, let range, let size):
-                    expect(found == address && size == Int64(twin.count) && !range.isEmpty)
-                    return Array(twin[Int(range.lowerBound)..<Int(range.upperBound)])
+                case .deflatedCopy(let found, let range, let size):
+                    expect(found == address && size == Int64(deflatedCopy.count) && !range.isEmpty)
+                    return Array(deflatedCopy[Int(range.lowerBound)..<Int(range.upperBound)])
                 }
             }
         }
@@ -162,7 +164,7 @@ import StorageTestSupport
         let tail = [crc32, size].flatMap { word in
             (0..<4).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) }
         }
-        expect(whole, equals: [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255] + twin + tail)
+        expect(whole, equals: [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255] + deflatedCopy + tail)
         expect(Int64(whole.count) == body.byteCount && body.tag == address)
         var wrong: [Range<Int64>] = []
         for lower in 0..<body.byteCount {

@@ -6,9 +6,9 @@ import Origin
 @testable import ClientSystems
 
 @Suite("A dry run for the clients of other systems") struct DryRunTests {
-    let place: TellingPlace
+    let place: AnnouncingPlace
 
-    init() throws { place = try TellingPlace() }
+    init() throws { place = try AnnouncingPlace() }
 
     @Test("says beforehand what it would tell, but for what the time decides, and writes nothing")
     func dryRun() throws {
@@ -16,18 +16,18 @@ import Origin
         try place.enable(.codePush, .expo)
         let files = try place.published()
         place.clock.advance(10)
-        let telling = place.telling()
+        let announcing = place.announcing()
         let plan = try place.publisher().plan("2", of: place.versions)
         let reader = try place.reader
-        let planned = try telling.outcomes(
+        let planned = try announcing.outcomes(
             of: plan, place.versions, by: place.publisher().engine(isDraft: true))
         try expect(place.published(), equals: files)
-        let done = try place.publisher(telling).publish("2", of: place.versions)
+        let done = try place.publisher(announcing).publish("2", of: place.versions)
         expect(done.plan?.facts == plan.facts && done.pointer == plan.pointer)
         // All of it is there: nothing is said of it again.
         let again = try require(place.publisher().plan("2", of: place.versions).facts)
-        expect(again.twins.count == 0 && !again.writesFile)
-        let told = telling.outcomes
+        expect(again.deflatedCopies.count == 0 && !again.writesFile)
+        let told = announcing.outcomes
         expect(planned.map(\.system), equals: [.codePush, .expo])
         expect(planned[0].prepared?.offer, equals: told[0].prepared?.offer)
         // What is made of the time will be another when it is published: that is not promised.
@@ -43,7 +43,7 @@ import Origin
             manifest: try Manifest(parsing: require(try reader.manifestBytes(version.manifest))),
             facts: try require(try reader.facts(facts)))
         let archive = try ZipArchive(content.zipped).bytes { address, isTwin in
-            let path = OriginLayout.path(isTwin ? .twin : .object, address)
+            let path = OriginLayout.path(isTwin ? .deflatedCopy : .object, address)
             return try Damage.contents(place.origin + "/" + path)
         }
         try expect(ObjectID(of: archive), equals: live.offer.archive?.sha256)

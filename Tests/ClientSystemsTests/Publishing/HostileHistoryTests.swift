@@ -67,35 +67,35 @@ import Origin
         Change("from a backup") { ($0.offers, $0.labelCount) = ([$0.offers[0]], 1) },
     ]
 
-    private let place: TellingPlace
+    private let place: AnnouncingPlace
     private let sound: [ClientSystem: ClientHistory]
     private static let rules: [any ClientFeed.Type] = [CodePush.self, TimedFeed.self]
 
     init() throws {
-        place = try TellingPlace()
+        place = try AnnouncingPlace()
         try place.publish("1")
         for system in [ClientSystem.codePush, .expo] {
-            try ClientTelling(rules: Self.rules).enable(
-                TellingPlace.configuration(system), by: place.publisher(Self.telling))
+            try ClientAnnouncing(rules: Self.rules).enable(
+                AnnouncingPlace.configuration(system), by: place.publisher(Self.announcing))
         }
-        try place.publish("2", Self.telling)
+        try place.publish("2", Self.announcing)
         sound = try [.codePush: place.history(.codePush), .expo: place.history(.expo)]
     }
 
-    private static var telling: ClientTelling { ClientTelling(rules: rules) }
+    private static var announcing: ClientAnnouncing { ClientAnnouncing(rules: rules) }
 
-    private static let verbs: [TellingVerb] = [
+    private static let verbs: [AnnouncingVerb] = [
         .publish, .repeated, .withdraw, .prune, .enable, .disable,
     ]
 
     /// What is not as it must be after a verb.
     private func problems(
-        _ verb: TellingVerb, _ place: TellingPlace, _ system: ClientSystem, _ path: String
+        _ verb: AnnouncingVerb, _ place: AnnouncingPlace, _ system: ClientSystem, _ path: String
     ) throws -> [String] {
         let before = try place.offered()
         let said = place.notices.all.count
         do {
-            try verb.run(place, Self.telling, of: system)
+            try verb.run(place, Self.announcing, of: system)
         } catch let error as StoreError {
             if [.withdraw, .prune, .disable].contains(verb) {
                 return ["held up: \(error.message)"]

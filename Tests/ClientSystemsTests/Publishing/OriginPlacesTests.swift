@@ -6,7 +6,7 @@ import BucketTestSupport
 
 /// Each place of an origin in a directory, with each thing that may stand there and is not castree's, under every verb.
 @Suite("A stranger in a place of an origin") struct OriginPlacesTests {
-    private static let verbs: [TellingVerb] = [
+    private static let verbs: [AnnouncingVerb] = [
         .publish, .verify, .withdraw, .prune, .plan, .enable, .disable, .status,
     ]
 
@@ -23,22 +23,22 @@ import BucketTestSupport
 
     private let newest: String
 
-    /// What may stand there besides what is at hand.
+    /// What may stand there besides what is available.
     private static let others = [
         ".publish/staging", ".publish/work-0123456789abcdef", "channels/.stable.json.new",
         ".channels.json.new", "for/expo/.stable.json.new", "for/capgo", "channels/beta.json",
     ]
 
-    private let place: TellingPlace
+    private let place: AnnouncingPlace
     /// The places, one of each kind.
     private let paths: [String]
 
     init() throws {
-        place = try TellingPlace()
+        place = try AnnouncingPlace()
         try place.publish("1")
         try place.enable(.codePush, .expo)
         var packing = place.publisher()
-        packing.options.packs.moment = .before
+        packing.options.packs.timing = .before
         packing.options.packs.level = 1
         place.clock.advance(10)
         try packing.publish("2", of: place.versions)
@@ -69,7 +69,7 @@ import BucketTestSupport
     }
 
     /// - Returns: whether it is a stranger there.
-    private func put(_ kind: Kind, at path: String, of place: TellingPlace) throws -> Bool {
+    private func put(_ kind: Kind, at path: String, of place: AnnouncingPlace) throws -> Bool {
         let full = place.origin + "/" + path
         var isDirectory: ObjCBool = false
         let isThere = FileManager.default.fileExists(atPath: full, isDirectory: &isDirectory)
@@ -111,7 +111,7 @@ import BucketTestSupport
     ]
 
     /// What is not as it must be.
-    private func problems(_ verb: TellingVerb, _ kind: Kind, _ path: String) throws -> [String] {
+    private func problems(_ verb: AnnouncingVerb, _ kind: Kind, _ path: String) throws -> [String] {
         let copy = place.withOrigin("copy")
         let outside = copy.origin + "-outside"
         for path in [copy.origin, outside] { Damage.remove(path) }
@@ -121,7 +121,7 @@ import BucketTestSupport
         var problems: [String] = []
         do {
             copy.clock.advance(10)
-            try verb.run(copy, copy.telling())
+            try verb.run(copy, copy.announcing())
         } catch let error as StoreError {
             // What the path is below, where that was looked for first.
             let names = [

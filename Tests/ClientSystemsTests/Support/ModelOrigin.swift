@@ -10,7 +10,7 @@ struct ModelOrigin: ClientOrigin {
     private(set) var pointers: [ChannelName: ChannelPointer] = [:]
     private(set) var histories: [HistoryKey: ClientHistory] = [:]
     private(set) var contents: [ObjectID: ClientContent] = [:]
-    /// Objects, twins and documents by their address.
+    /// Objects, deflated copies and documents by their address.
     private(set) var objects: [ObjectID: [UInt8]] = [:]
 
     struct HistoryKey: Hashable {
@@ -81,12 +81,12 @@ struct ModelOrigin: ClientOrigin {
             name: manifest.version, manifest: content, manifestByteCount: 1, content: content)
     }
 
-    /// Gives an object a deflated twin in the facts of all contents.
-    mutating func addTwin(_ twin: Reference, of address: ObjectID) {
+    /// Gives an object a deflated copy in the facts of all contents.
+    mutating func addDeflatedCopy(_ deflatedCopy: Reference, of address: ObjectID) {
         for content in contents.keys {
             let facts = contents[content]?.facts.objects.map { facts in
                 var facts = facts
-                if facts.address == address { facts.twin = twin }
+                if facts.address == address { facts.deflatedCopy = deflatedCopy }
                 return facts
             }
             contents[content]?.facts = ContentFacts(facts ?? [])
@@ -175,7 +175,7 @@ struct ModelOrigin: ClientOrigin {
         for member in archive.members {
             switch member.content {
             case .bytes(let bytes): files[member.path] = bytes
-            case .object(let address), .twin(let address, _):
+            case .object(let address), .deflatedCopy(let address, _):
                 guard let bytes = objects[address] else {
                     throw StoreError(.notFound, "the model has no object \(address)")
                 }
@@ -198,7 +198,7 @@ struct ModelOrigin: ClientOrigin {
 }
 
 extension ZipArchive {
-    /// All of it, of objects and twins that are whole.
+    /// All of it, of objects and deflated copies that are whole.
     func bytes<Failure: Error>(
         of object: (ObjectID, _ isTwin: Bool) throws(Failure) -> [UInt8]
     ) throws(Failure) -> [UInt8] {
@@ -207,7 +207,7 @@ extension ZipArchive {
             switch piece {
             case .bytes(let more): bytes += more
             case .object(let address, _, _): bytes += try object(address, false)
-            case .twin(let address, _, _): bytes += try object(address, true)
+            case .deflatedCopy(let address, _, _): bytes += try object(address, true)
             }
         }
         return bytes
@@ -221,6 +221,6 @@ extension ObjectFacts {
         self.init(
             address: try StorageTestSupport.address(of: bytes), byteCount: Int64(bytes.count),
             crc32: crc32.reduce(0) { $0 << 8 | UInt32($1) },
-            md5: Hex.string(try Digester.digest(.md5, of: bytes)), twin: nil)
+            md5: Hex.string(try Digester.digest(.md5, of: bytes)), deflatedCopy: nil)
     }
 }

@@ -47,7 +47,7 @@ enum Budget {
         .opens: 507, .stats: 391, .reads: 134, .writes: 109, .links: 5, .renames: 103, .removals: 7,
         .directories: 166, .lists: 5, .syncs: 13,
     ]
-    /// `publish` of 100 files, one of which the origin lacks: one look at each file that it has.
+    /// `publish` of 100 files, one of which the origin is missing: one look at each file that it has.
     ///
     /// The pointers are listed once: one that names an entry which is not there shows that the log has lost it. So is the
     /// log, as an entry may stand behind one that is lost.

@@ -107,12 +107,14 @@ extension JSON {
         "sharing": ["versions": ["text"], "bytes": [["number"]]], "retire?": retirement,
         "by?": "text", "groups?": [["version": "text", "count": "number", "largest": [group]]],
     ]
-    private static let leg: JSON = [
+    private static let packEntry: JSON = [
         "from? fromVersion?": "text", "packBytes bytes requests rawBytes rawRequests": "number",
     ]
     static let originUsage: JSON = [
         "offered objects packs deliveries trust publisher": ["files bytes": "number"],
-        "channels": [["channel": "text", "releases": [["version": "text", "packs": [leg]]]]],
+        "channels": [
+            ["channel": "text", "releases": [["version": "text", "packs": [packEntry]]]]
+        ],
         "releases": [["version": "text"]],
     ]
     static let published: JSON = [

@@ -3,7 +3,7 @@ import StorageTestSupport
 /// A server on a plain socket that does what no server should.
 final class HostileOrigin {
     /// What it does.
-    enum Deed {
+    enum Operation {
         /// Sends 103 (Early Hints) ten times a second, and an answer after a hundred of them.
         case dripHints
         /// Serves a channel whose manifest has so many entries, packed as small as can be.
@@ -20,9 +20,9 @@ final class HostileOrigin {
     private let server: OtherServer
 
     /// Starts it; it ends with its last owner.
-    init(_ deed: Deed) throws {
+    init(_ operation: Operation) throws {
         let arguments =
-            switch deed {
+            switch operation {
             case .dripHints: ["0"]
             case .manifest(let entries): ["\(entries)"]
             case .drip(let path, let directory): ["0", directory.path, path]

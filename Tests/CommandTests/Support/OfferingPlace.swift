@@ -21,7 +21,7 @@ extension Workplace {
             "--deployment", deployment, "--no-sync")
     }
 
-    /// Starts what is to be started, perhaps after another version became current, and vouches for it.
+    /// Starts what is to be started, perhaps after another version became current, and confirms it.
     func start(_ version: String? = nil) throws {
         if let version { try done("activate", version) }
         let boot = try boot()

@@ -33,7 +33,8 @@ extension StrangerGround {
     /// What a repair cannot mend without guessing.
     ///
     /// Nothing but FORMAT says that it is a store; a manifest that is made again
-    /// from its tree may lack something, and one without a tree cannot be made; nobody knows whose signatures count.
+    /// from its tree may be missing something, and one without a tree cannot be made; nobody knows whose signatures
+    /// count.
     static func isLost(_ path: String) -> Bool {
         path == "FORMAT" || path.hasPrefix("manifests") || path == "trust.json"
     }

@@ -31,7 +31,7 @@ final class WebOrigin {
         try? FileManager.default.removeItem(at: log)
     }
 
-    /// Lets it answer nobody from now on, until it goes on.
+    /// Lets it answer nobody from now on, until it continues.
     func pause() { server.signal(SIGSTOP) }
 
     func goOn() { server.signal(SIGCONT) }

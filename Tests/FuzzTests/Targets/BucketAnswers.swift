@@ -34,7 +34,7 @@ extension FuzzTarget {
         // Refused.
         guard let listing = try? ListAnswer(input) else { return }
         try hold(listing.files.count * 40 <= input.count, "more files than bytes")
-        try hold(!listing.isTruncated || listing.token?.isEmpty == false, "no way to go on")
+        try hold(!listing.isTruncated || listing.token?.isEmpty == false, "no way to continue")
         for file in listing.files {
             try hold(!file.key.isEmpty && file.byteCount >= 0, "the file \(file)")
             try hold(file.key.utf8.count <= 3 * input.count, "a key that has grown")

@@ -22,7 +22,9 @@ extension FuzzTarget {
         try hold(facts.serialized() == input, "facts in two spellings")
         for object in facts.objects {
             try hold(facts[object.address] == object, "an object that is not found")
-            try hold(object.twin?.byteCount ?? -1 < object.byteCount, "a twin that is no smaller")
+            try hold(
+                object.deflatedCopy?.byteCount ?? -1 < object.byteCount,
+                "a deflated copy that is no smaller")
         }
     }
 

@@ -65,9 +65,9 @@ extension FuzzTarget {
         let sum = input.withUnsafeBytes { Fingerprinter.fingerprint($0) }
         for bytes in [input, input + sum.withBytes { Array($0) }] {
             guard let times = VerifiedTimes(bytes) else { continue }
-            let room = bytes.count - VerifiedTimes.heading.count - VerifiedTimes.sumByteCount
+            let space = bytes.count - VerifiedTimes.heading.count - VerifiedTimes.sumByteCount
             try hold(
-                times.entries.count * VerifiedTimes.entryByteCount == room, "entries from nowhere")
+                times.entries.count * VerifiedTimes.entryByteCount == space, "entries from nowhere")
             for entry in times.entries.prefix(8) {
                 // Whatever the order: an answer, or none.
                 let bytes =

@@ -23,7 +23,7 @@ extension FuzzTarget {
     ]
 
     private static func checkLifecycle(_ input: [UInt8], _ writing: LifecycleWriting) throws {
-        if let line = JournalEntry(line: input) {
+        if let line = EventLogEntry(line: input) {
             try hold(
                 line.line.last == 10 && !line.line.dropLast().contains(10), "an event of two lines")
         }

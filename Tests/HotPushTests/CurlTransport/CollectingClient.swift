@@ -25,9 +25,9 @@ final class CollectingClient: TransferClient {
     var tickCount = 0
     /// What to do with a body; the head and how many transfers began before.
     var decide: (TransferHead) -> BodyDecision = { _ in .take }
-    /// Whether to go on after bytes.
+    /// Whether to continue after bytes.
     var goesOn: (Int, Int) -> Bool = { _, _ in true }
-    /// Whether to go on at a tick.
+    /// Whether to continue at a tick.
     var lives: (CollectingClient) -> Bool = { _ in true }
     /// Called when a transfer is over; may add requests.
     var ended: (CollectingClient, Int) -> Void = { _, _ in }

@@ -70,7 +70,7 @@ import HotPush
     }
 
     @Test(
-        "names the option that trusts a certificate which nobody vouches for, and only there",
+        "names the option that trusts a certificate which nobody trusts, and only there",
         arguments: [
             ("SSL certificate problem: self-signed certificate", true),
             ("SSL certificate problem: self signed certificate", true),

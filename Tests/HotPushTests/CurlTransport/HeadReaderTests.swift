@@ -61,7 +61,7 @@ import StorageTestSupport
         expect(read(lines, &reader).map(\.status), equals: [-1])
     }
 
-    @Test func `has room for 64 KiB of interim responses before it, all together, and no more`() {
+    @Test func `has space for 64 KiB of interim responses before it, all together, and no more`() {
         var reader = HeadReader()
         let interim = [
             "HTTP/1.1 103 Early\r\n", "x: " + String(repeating: "y", count: 973) + "\r\n",
@@ -74,7 +74,7 @@ import StorageTestSupport
         expect(read(some + whole, &reader).map(\.status), equals: [-1])
     }
 
-    @Test func `has room for 64 KiB and no more`() {
+    @Test func `has space for 64 KiB and no more`() {
         var reader = HeadReader()
         let line = "x: " + String(repeating: "y", count: 995) + "\r\n"
         expect(

@@ -72,7 +72,7 @@ import HotPush
         }
     }
 
-    @Test func `ends a transfer whose head the client refuses, and goes on with others`() throws {
+    @Test func `ends a transfer whose head the client refuses, and continues with others`() throws {
         let origin = try FaultyOrigin(["/f": Content("x"), "/g": Content("y")])
         let client = CollectingClient([
             TransferRequest(id: 0, url: origin.url + "/missing"),

@@ -120,20 +120,20 @@ import StorageTestSupport
     }
 
     /// 1 is current, 2 is in the store, 3 is incomplete, b was banned and retired.
-    static func standing(pending: String? = nil) throws -> UpdateStanding {
+    static func state(pending: String? = nil) throws -> DeviceState {
         var lifecycle = Lifecycle()
         lifecycle.current = "1"
         lifecycle.pending = pending
         lifecycle.knownGood = ["1"]
         lifecycle.ban("b", content: try require(content("b")), reason: "white page", at: 1)
-        var versions: [String: UpdateStanding.Known] = [:]
+        var versions: [String: DeviceState.Known] = [:]
         for (name, digit) in [("1", "1"), ("2", "2"), ("3", "3")] as [(String, Character)] {
             versions[name] = .init(content: try require(content(digit)), isComplete: name != "3")
         }
-        var standing = UpdateStanding(lifecycle: lifecycle, versions: versions)
-        standing.device = "device-1"
-        standing.app = RequirementTests.app()
-        return standing
+        var state = DeviceState(lifecycle: lifecycle, versions: versions)
+        state.device = "device-1"
+        state.app = RequirementTests.app()
+        return state
     }
 
     /// A release whose format does not give its content.
@@ -162,7 +162,7 @@ import StorageTestSupport
     func table(name: String, digit: Character?, pending: String?, answer: Answer) throws {
         var offer = try Self.offer(name)
         offer.statedContent = digit.flatMap { Self.content($0) }
-        let decision = try UpdateDecision.decide(on: offer, Self.standing(pending: pending))
+        let decision = try UpdateDecision.decide(on: offer, Self.state(pending: pending))
         switch (decision, answer) {
         case (.nothing(let reason), .nothing): expect(!reason.isEmpty)
         case (.refuse(let reasons), .refuse): expect(reasons.count, equals: 1)
@@ -177,9 +177,9 @@ import StorageTestSupport
         offer.requirements = [Requirement(kind: "compatibility", value: "x")]
         offer.audience.rollout = Rollout(perMille: 0, salt: "b")
         offer.order = 3
-        var standing = try Self.standing()
-        standing.embeddedOrder = 4
-        guard case .refuse(let reasons) = try UpdateDecision.decide(on: offer, standing) else {
+        var state = try Self.state()
+        state.embeddedOrder = 4
+        guard case .refuse(let reasons) = try UpdateDecision.decide(on: offer, state) else {
             throw Unexpected("not refused")
         }
         expect(reasons.count, equals: 4)
@@ -189,24 +189,24 @@ import StorageTestSupport
 
     @Test("takes an older release that the origin offers, but none older than the app itself")
     func older() throws {
-        var standing = try Self.standing()
+        var state = try Self.state()
         var offer = try Self.offer("0")
         offer.order = 1
-        try expect(UpdateDecision.decide(on: offer, standing), equals: .download)
-        standing.embeddedOrder = 1
-        try expect(UpdateDecision.decide(on: offer, standing), equals: .download)
-        standing.embeddedOrder = 2
-        guard case .refuse = try UpdateDecision.decide(on: offer, standing) else {
+        try expect(UpdateDecision.decide(on: offer, state), equals: .download)
+        state.embeddedOrder = 1
+        try expect(UpdateDecision.decide(on: offer, state), equals: .download)
+        state.embeddedOrder = 2
+        guard case .refuse = try UpdateDecision.decide(on: offer, state) else {
             throw Unexpected("not refused")
         }
         // A format without an order: the origin's word counts.
         offer.order = nil
-        try expect(UpdateDecision.decide(on: offer, standing), equals: .download)
+        try expect(UpdateDecision.decide(on: offer, state), equals: .download)
     }
 
     @Test func `is the same under an empty store: everything must come`() throws {
-        let standing = UpdateStanding(lifecycle: Lifecycle(), versions: [:])
-        try expect(UpdateDecision.decide(on: Self.offer("1"), standing), equals: .download)
+        let state = DeviceState(lifecycle: Lifecycle(), versions: [:])
+        try expect(UpdateDecision.decide(on: Self.offer("1"), state), equals: .download)
     }
 }
 
@@ -216,19 +216,19 @@ import StorageTestSupport
             .now, .nextNavigation, .nextStart, .background(.seconds(60)),
         ]
         for policy in policies {
-            for moment in SwitchMoment.allCases {
+            for point in SwitchPoint.allCases {
                 for isForced in [false, true] {
                     for isTrusted in [false, true] {
-                        let wait = policy.wait(isForced: isForced, at: moment, isTrusted: isTrusted)
+                        let wait = policy.wait(isForced: isForced, at: point, isTrusted: isTrusted)
                         let switches =
-                            switch (policy, moment) {
+                            switch (policy, point) {
                             case (_, .start): true
                             case (.now, _): isForced || isTrusted
                             case (.nextNavigation, .navigation): isForced || isTrusted
                             case (.background, .background): isForced || isTrusted
                             default: isForced
                             }
-                        expect((wait == nil), equals: switches, "\(policy) \(moment)")
+                        expect((wait == nil), equals: switches, "\(policy) \(point)")
                     }
                 }
             }

@@ -209,7 +209,7 @@ import StorageTestSupport
         try expect(readTree(store.path + "/manifests"), equals: before)
     }
 
-    @Test func `is adopted by one of two starts at once, and both go on`() async throws {
+    @Test func `is adopted by one of two starts at once, and both continue`() async throws {
         let embedded = try Self.ship("1", in: store)
         let stores = try (0..<2).map { _ in try store.reopened() }
         try await withThrowingTaskGroup(of: Void.self) { group in

@@ -73,7 +73,7 @@ import OriginTestSupport
         try expect(fixture.tree("2"), equals: PublishingPlace.second)
     }
 
-    @Test func `asks again only for what is missing, and goes on where it was cut`() throws {
+    @Test func `asks again only for what is missing, and continues where it was cut`() throws {
         let (fixture, origin) = try moved()
         let digits = try address(of: PullFaultTests.large).description.dropFirst(2)
         let large = try require(origin.places.first { $0.hasSuffix(digits) })
@@ -82,7 +82,7 @@ import OriginTestSupport
         expectRefusal(.network) { try fixture.run() }
         fixture.origin.always(nil, on: "/" + large)
         fixture.origin.forgetRequests()
-        // What was under way when the pull ended may lack, too.
+        // What was under way when the pull ended may be missing, too.
         let missing = try fixture.device.reopened().missing(of: "2").compactMap { lost in
             origin.places.first { $0.hasSuffix(lost.address.description.dropFirst(2)) }
         }

@@ -44,7 +44,7 @@ final class OriginConnection {
 
     // MARK: Playing
 
-    /// Answers, rightly or not; how the connection ends, nil if it goes on.
+    /// Answers, rightly or not; how the connection ends, nil if it continues.
     private func play(_ fault: Fault, _ answer: OriginAnswer) -> Fault.Ending? {
         let body = answer.body[...]
         switch fault {

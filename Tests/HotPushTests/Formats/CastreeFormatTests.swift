@@ -30,7 +30,7 @@ import StorageTestSupport
                     "the origin does not have \"index.html\"; castree publish --verify repairs it"
             )
         }
-        // Of a server in trouble nobody knows that.
+        // Of a failing server nobody knows that.
         expect(
             format.message(.fileStatus(release.files[1], 500)),
             equals: "the origin answered 500 when asked for \"index.html\"")
@@ -63,7 +63,7 @@ import StorageTestSupport
         let manifest = try release.manifest(ordinal: 1, createdAt: 1_760_000_000) {
             (position) throws(StoreError) in
             guard let address = release.files[position].address else { return nil }
-            return ArrivedContent(
+            return FetchedContent(
                 address: address, byteCount: release.files[position].byteCount ?? -1)
         }
         try expect(manifest.serialized(), equals: bytes)
@@ -84,12 +84,12 @@ import StorageTestSupport
     }
 }
 
-@Suite("A release that has arrived") struct ArrivedReleaseTests {
-    let hello: ArrivedContent
+@Suite("A release that has arrived") struct FetchedReleaseTests {
+    let hello: FetchedContent
 
     init() throws {
         let address = try require(ObjectID(CastreeFormatTests.hello))
-        hello = ArrivedContent(address: address, byteCount: 5)
+        hello = FetchedContent(address: address, byteCount: 5)
     }
 
     @Test func `becomes a manifest with routes, labels, family and trust`() throws {

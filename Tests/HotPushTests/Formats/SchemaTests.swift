@@ -16,7 +16,7 @@ import OriginTestSupport
         let hello = try require(ObjectID(CastreeFormatTests.hello))
         manifests.append(
             try release.manifest(ordinal: 1, createdAt: 1) { (_) throws(StoreError) in
-                ArrivedContent(address: hello, byteCount: 5)
+                FetchedContent(address: hello, byteCount: 5)
             })
         for manifest in manifests {
             try expect(schema.problems(of: manifest.serialized()), equals: [])

@@ -98,7 +98,7 @@ import StorageTestSupport
         expect(error?.message, equals: "Skipping downloading blacklisted version")
         expect(error?.code, equals: .bannedVersion)
         expect(place.asked, equals: once("manifest.json"))
-        try place.device.reopened().forgive("version2")
+        try place.device.reopened().unban("version2")
         try expect(place.pull().isUnchanged)
         try expect(place.start(), equals: "version2")
     }
@@ -160,7 +160,7 @@ import StorageTestSupport
     }
 
     @Test(
-        "12: goes on in the middle of a file in the next process, by range",
+        "12: continues in the middle of a file in the next process, by range",
         arguments: MeteorDialect.allCases)
     func resumed(_ dialect: MeteorDialect) throws {
         let place = try place(dialect)
@@ -196,7 +196,7 @@ import StorageTestSupport
     }
 
     @Test(
-        "15: refuses a manifest or configuration of another shape, and goes on",
+        "15: refuses a manifest or configuration of another shape, and continues",
         arguments: ["[]", "null", "1", "\"x\"", "{\"manifest\":{}}", "{"])
     func shapes(_ text: String) throws {
         let place = try place()

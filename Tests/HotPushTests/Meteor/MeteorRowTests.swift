@@ -86,8 +86,8 @@ struct MeteorScenario: Sendable, CustomTestStringConvertible {
         try place.expectClean()
     }
 
-    @Test("row 34: makes room for the old version's when its start is confirmed, not before")
-    func room() async throws {
+    @Test("row 34: frees space for the old version's when its start is confirmed, not before")
+    func space() async throws {
         let (place, _) = try MeteorScenario.all()[1].begin()
         try place.pull()
         var options = UpdateOptions()
@@ -158,7 +158,7 @@ struct MeteorPartialRowTests {
 
     private var template: String { "app/template.mobileapp.js" }
 
-    @Test func `rows 62 to 64: goes on with what is left`() throws {
+    @Test func `rows 62 to 64: continues with what is left`() throws {
         let map = try MeteorScenario.map(2)
         let place = try interrupted(without: ["", template, map], after: 2)
         try place.pull()
@@ -198,7 +198,7 @@ struct MeteorPartialRowTests {
         try place.expectClean()
     }
 
-    @Test func `goes on under the same name with other content`() throws {
+    @Test func `continues under the same name with other content`() throws {
         let place = try interrupted(without: ["", template, MeteorScenario.map(2)], after: 2)
         var release = ServedMeteor(3)
         release.version = "version2"

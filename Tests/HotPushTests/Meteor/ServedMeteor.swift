@@ -240,7 +240,7 @@ struct MeteorPlace {
         return report
     }
 
-    /// The app starts, and vouches for what it starts with.
+    /// The app starts, and confirms what it starts with.
     @discardableResult
     func start() throws -> String {
         let versions = try device.reopened()

@@ -31,13 +31,13 @@ import StorageTestSupport
 
     @Test("makes a manifest that keeps paths, routes, labels, names, types and what else is said")
     func manifest() throws {
-        let content = ArrivedContent(address: try address(of: "some"), byteCount: 4)
+        let content = FetchedContent(address: try address(of: "some"), byteCount: 4)
         for system in Self.systems {
             for release in try system.releases {
                 let made = try release.manifest(ordinal: 1, createdAt: 0) { position in
                     let file = release.files[position]
                     let named = file.labels.first { $0.algorithm == .sha256 }
-                    return ArrivedContent(
+                    return FetchedContent(
                         address: file.address ?? named.flatMap { ObjectID(bytes: $0.bytes) }
                             ?? content.address,
                         byteCount: file.byteCount ?? content.byteCount)
@@ -70,7 +70,7 @@ import StorageTestSupport
     @Test(
         "tells two documents of one version by what is said of a file, though it names no content")
     func opaque() throws {
-        let content = ArrivedContent(address: try address(of: "some"), byteCount: 4)
+        let content = FetchedContent(address: try address(of: "some"), byteCount: 4)
         for system in [Workbox.self, Pushy.self] as [any ForeignSystem.Type] {
             var release = try require(try system.releases.first)
             let manifest = try release.manifest(ordinal: 1, createdAt: 0) { _ in content }

@@ -97,7 +97,7 @@ struct TLSTests {
         expect(Set(log.map(\.connection)).count <= (isHTTP2Allowed ? 1 : 16))
     }
 
-    @Test func `is not made with a certificate that nobody vouches for`() throws {
+    @Test func `is not made with a certificate that nobody trusts`() throws {
         let nginx = try served()
         let result = try fetch(nginx.tlsURL + "/1")
         expect(result.failure, equals: .security)

@@ -45,7 +45,7 @@ import Zstandard
         },
         Attack("says another size than the delivery") { $0.changingBytes = { $0[16] ^= 1 } },
         Attack("has bytes after its frames") { $0.changingBytes = { $0 += [0] } },
-        Attack("lacks its last byte") { $0.changingBytes = { $0.removeLast() } },
+        Attack("is missing its last byte") { $0.changingBytes = { $0.removeLast() } },
         Attack("has a table that is no frame") { $0.tableBytes = Array("no frame".utf8) },
         Attack("has a table behind a skippable frame") { pack in
             let text = try TestPack.encode(PackTable().serialized)
@@ -60,7 +60,7 @@ import Zstandard
                 [UInt8](repeating: 0, count: 64 << 20 + 1), windowLog: 23)
         },
         Attack("has an empty table") { $0.changingNumbers = { $0 = [] } },
-        Attack("has a table that goes on") { $0.changingNumbers = { $0 += [0] } },
+        Attack("has a table that continues") { $0.changingNumbers = { $0 += [0] } },
         Attack("promises more frames than its table can hold") {
             $0.changingNumbers = { $0[0] = 0x7F }
         },
@@ -213,7 +213,7 @@ import Zstandard
             let report = try fixture.run()
             try expect(fixture.base.tree("1"), equals: PublishingPlace.first)
             try expect(fixture.fallbacks().count, equals: 1)
-            // Publishing again mends what it lacks, and nothing that has no answer.
+            // Publishing again mends what it is missing, and nothing that has no answer.
             expect(report.hasWrongPack, equals: part == "/packs/" && status != 500)
         }
     }

@@ -69,7 +69,8 @@ import OriginTestSupport
         try expect(fixture.base.tree("1"), equals: PublishingPlace.first)
     }
 
-    @Test func `that has no room beside what comes out of a pack leaves room for objects`() throws {
+    @Test func `that has no space beside what comes out of a pack leaves space for objects`() throws
+    {
         let fixture = try PackedFixture()
         try fixture.serve([fixture.whole("1")])
         let error = StoreError(.outOfSpace, "full")
@@ -78,13 +79,13 @@ import OriginTestSupport
             try DirectoryOrigin(fixture.base.place.origin).pointer(.stable)?.releases[0].version)
         let transfer = PackTransfer(
             pack, at: "http://origin/p", to: version, from: nil, asksForWhole: true,
-            into: try Arrivals(fixture.base.device.reopened().store),
+            into: try IncomingContents(fixture.base.device.reopened().store),
             limits: .foreign(entryCountMax: 100), budget: RetryBudget(),
             isInterrupted: { false }
         ) { _ in nil }
         transfer.fail(error)
         expect(
-            transfer.isUseless && transfer.failure == nil && transfer.trouble?.code == .outOfSpace)
+            transfer.isUseless && transfer.failure == nil && transfer.problem?.code == .outOfSpace)
         transfer.fail(StoreError(.io, "broken"))
         expect(transfer.failure?.code, equals: .io)
     }

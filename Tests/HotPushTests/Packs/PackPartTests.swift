@@ -35,7 +35,7 @@ import OriginTestSupport
     }
 
     @Test
-    func `is as much progress as its share, outlives a collection, and is gone on with`() throws {
+    func `is as much progress as its share, outlives a collection, and is continued`() throws {
         let (bytes, described) = try pack.made()
         let opening = Int(described.openingByteCount)
         let frame = bytes.count - opening
@@ -66,7 +66,7 @@ import OriginTestSupport
         expect(!transport.asked.contains { $0.path.hasPrefix("/objects/") })
         try expect(versions.progress() == [] && Damage.names(staging) == [])
         try expect(versions.check(CheckOptions(isDeep: true)).findings, equals: [])
-        // Nothing lacks the object any more.
+        // Nothing is missing the object any more.
         try Damage.overwriteOrCreate(staging + "/" + part, with: [1, 2, 3])
         try expect(versions.store.planCollection().staged.count, equals: 1)
         try versions.collect()

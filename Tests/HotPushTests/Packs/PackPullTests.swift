@@ -43,7 +43,7 @@ import OriginTestSupport
         try expect(fixture.base.tree("1"), equals: PublishingPlace.first)
     }
 
-    @Test func `takes by ranges what a store with another version lacks`() throws {
+    @Test func `takes by ranges what a store with another version is missing`() throws {
         let fixture = try PackedFixture()
         var random = SeededRandom(seed: 7)
         func noise() -> String { (0..<2500).map { _ in String(random.next(), radix: 36) }.joined() }
@@ -106,7 +106,7 @@ import OriginTestSupport
     }
 
     @Test(
-        "goes on at the very byte where it was stopped, in another process",
+        "continues at the very byte where it was stopped, in another process",
         arguments: [false, true])
     func stopped(isUpdate: Bool) throws {
         let fixture = try PackedFixture()

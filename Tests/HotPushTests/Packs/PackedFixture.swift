@@ -78,16 +78,16 @@ struct PackedFixture {
     /// The paths asked for, in order, without repetitions of one after the other.
     var asked: [String] { origin.requests.map(\.path) }
 
-    /// What the journal says of packs that were of no use.
+    /// What the event log says of packs that were of no use.
     func fallbacks() throws -> [String] {
-        try Journal(base.device.reopened()).entries().compactMap { entry in
+        try EventLog(base.device.reopened()).entries().compactMap { entry in
             entry.event.name == "fallback" ? entry.event.text("reason") : nil
         }
     }
 
     @discardableResult
     func run(_ change: (inout PullOptions) -> Void = { _ in }) throws -> PullReport {
-        let journal = Journal(try base.device.reopened())
-        return try base.run(PullingFixture.options.with { $0.journal = journal }.with(change))
+        let eventLog = EventLog(try base.device.reopened())
+        return try base.run(PullingFixture.options.with { $0.eventLog = eventLog }.with(change))
     }
 }

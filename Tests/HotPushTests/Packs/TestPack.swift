@@ -34,7 +34,7 @@ struct TestPack {
     var tableBytes: [UInt8]?
     var changingBytes: (inout [UInt8]) -> Void = { _ in }
 
-    /// A pack of all objects of a version, or of those that a base lacks, two in a frame.
+    /// A pack of all objects of a version, or of those that a base is missing, two in a frame.
     ///
     /// - Parameter contents: the bytes of each object; of the base's too.
     init(

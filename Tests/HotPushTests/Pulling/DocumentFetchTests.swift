@@ -14,13 +14,13 @@ import OriginTestSupport
 
     private func fetch(
         _ set: (inout RetryPolicy) -> Void = { _ in }, limit: Int64 = 1 << 20,
-        patience: Duration = DocumentFetch.patience
+        timeout: Duration = DocumentFetch.timeout
     ) throws -> DocumentFetch.Answer {
         var retries = PullingFixture.options.retries
         set(&retries)
         let fetch = DocumentFetch(
             origin.url + Self.path, accept: "application/json", byteCountMax: limit,
-            patience: patience)
+            timeout: timeout)
         let fetches = DocumentFetches([fetch], RetryBudget(retries), isInterrupted: { false })
         try fetches.run(over: try PullingFixture.transport())
         return try fetches.answers()[0]
@@ -37,7 +37,7 @@ import OriginTestSupport
     private var tag: String? { Content(Self.text).tag }
 
     @Test(arguments: [1, 100_000, 299_999])
-    func `goes on where it was cut, of the same document`(_ count: Int) throws {
+    func `continues where it was cut, of the same document`(_ count: Int) throws {
         origin.play([.cut(after: count)], on: Self.path)
         expectWhole(try fetch())
         expect(asked, equals: [[nil, nil], ["bytes=\(count)-", tag]])
@@ -45,7 +45,7 @@ import OriginTestSupport
         expect(origin.requests.last?["accept-encoding"], equals: "identity")
     }
 
-    @Test func `goes on as often as something new comes`() throws {
+    @Test func `continues as often as something new comes`() throws {
         origin.play((0..<20).map { _ in .cut(after: 10_000) }, on: Self.path)
         expectWhole(try fetch())
         expect(origin.requests.count, equals: 21)
@@ -85,7 +85,7 @@ import OriginTestSupport
     }
 
     @Test
-    func `asks for what can be gone on with when encoded answers are cut again and again`() throws {
+    func `asks for what can be continued when encoded answers are cut again and again`() throws {
         let encoded = Gzip.encoded(Array(Self.text.utf8)).count
         let head =
             "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\n"
@@ -106,7 +106,7 @@ import OriginTestSupport
                 + "Content-Length: \(bytes.count)\r\n\(fields)\r\n\r\n\(part)")
     }
 
-    @Test("goes on where a part was shorter than what was asked for (RFC 9110, section 15.3.7)")
+    @Test("continues where a part was shorter than what was asked for (RFC 9110, section 15.3.7)")
     func shortPart() throws {
         let parts = [100_000..<100_100, 100_100..<250_000, 250_000..<299_999]
         origin.play(
@@ -156,8 +156,8 @@ import OriginTestSupport
     func retryAfter(_ status: Int) throws {
         origin.always(.status(status, retryAfter: "3600"), on: Self.path)
         // The longest wait that the origin can impose ends when nobody waits any more.
-        let patience = Duration.seconds(100)
-        let answer = try fetch({ $0.retryAfterMax = patience }, patience: patience)
+        let timeout = Duration.seconds(100)
+        let answer = try fetch({ $0.retryAfterMax = timeout }, timeout: timeout)
         expect(answer.head.status == status && answer.bytes.isEmpty)
         expect(origin.requests.count, equals: 1)
     }
@@ -173,7 +173,7 @@ import OriginTestSupport
     // MARK: Within a pull
 
     @Test(arguments: ["channels", "manifests"])
-    func `a pull goes on where its pointer or manifest was cut`(_ folder: String) throws {
+    func `a pull continues where its pointer or manifest was cut`(_ folder: String) throws {
         let fixture = try PullingFixture(offering: "2")
         let names = try fixture.place.published().keys.filter { $0.hasPrefix(folder + "/") }
         let path = "/" + (try require(names.first))
@@ -189,7 +189,7 @@ import OriginTestSupport
     }
 
     @Test(arguments: 0..<11)
-    func `a pull goes on where a small file was cut`(_ count: Int) throws {
+    func `a pull continues where a small file was cut`(_ count: Int) throws {
         let fixture = try PullingFixture(offering: "2")
         let path = try fixture.path(of: "<h1>two</h1>")
         fixture.origin.play([.cut(after: count)], on: path)

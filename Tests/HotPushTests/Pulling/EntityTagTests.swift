@@ -161,7 +161,7 @@ import StorageTestSupport
         expect(asked, equals: ["/a \"a\"", "/b \"b\""])
     }
 
-    @Test func `is gone on with by its rest, not by its tag, where a part of it is here`() throws {
+    @Test func `is continued by its rest, not by its tag, where a part of it is here`() throws {
         offer("1", ["b": tagged("old", "\"old\"")])
         try run()
         offer("2", ["b": tagged(long, "\"b\"")])

@@ -51,7 +51,8 @@ import OriginTestSupport
         try expect(asked(), equals: [pointer])
     }
 
-    @Test func `is not forgotten for trouble, and is for a document that cannot be read`() throws {
+    @Test func `is not forgotten for a failure, and is for a document that cannot be read`() throws
+    {
         offer("c1")
         _ = try asked()
         fixture.origin.always(.status(503), on: eightFit)
@@ -81,7 +82,7 @@ import OriginTestSupport
 }
 
 /// What a person is told who mistyped a place or a channel.
-@Suite("A pull that finds nothing") struct AbsenceTests {
+@Suite("A pull that finds nothing") struct MissingAnswerTests {
     private func message(_ origin: String, _ set: (inout PullOptions) -> Void = { _ in }) throws
         -> String
     {

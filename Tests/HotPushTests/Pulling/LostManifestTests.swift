@@ -51,7 +51,7 @@ import OriginTestSupport
         let before = try Manifest(parsing: manifest(fixture))
         Damage.remove(path(fixture))
         if left == "a part of the tree" {
-            // Without the index nobody knows any more what the tree lacks.
+            // Without the index nobody knows any more what the tree is missing.
             for name in ["index.sqlite", "index.sqlite-journal", "stamp"] {
                 Damage.remove(fixture.device.path + "/" + name)
             }
@@ -73,7 +73,8 @@ import OriginTestSupport
                 return true
             })
         expect(
-            plan?.steps.contains { $0.deed == .fetchManifest && $0.version == "2" }, equals: true)
+            plan?.steps.contains { $0.operation == .fetchManifest && $0.version == "2" },
+            equals: true)
         expect(!report.findings.contains { !$0.isRepaired }, "\(report.findings)")
         let now = try Manifest(parsing: manifest(fixture))
         expect(now.received == before.received && now.foreign == before.foreign)

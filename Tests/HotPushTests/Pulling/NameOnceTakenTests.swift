@@ -17,7 +17,7 @@ struct NameOnceTakenTests {
     }
 
     /// How the other content stands here when the right one is offered.
-    enum Standing: String, CaseIterable, Sendable {
+    enum State: String, CaseIterable, Sendable {
         case kept, waits, current, good, protected, pinned, banned, part, damaged, otherCase
     }
 
@@ -26,21 +26,21 @@ struct NameOnceTakenTests {
     ]
 
     /// Lets the device pull what the thief offers under the name, or one that differs in case only.
-    private func steal(_ standing: Standing) throws -> VersionPin? {
-        let name = standing == .otherCase ? "V2" : "v2"
+    private func steal(_ state: State) throws -> VersionPin? {
+        let name = state == .otherCase ? "V2" : "v2"
         let versions = fixture.device.versions
         try thief.store.add(name, Self.evil)
         thief.clock.advance(10)
         try thief.publish(name)
         try fixture.serve(thief)
-        if standing == .part {
+        if state == .part {
             let path = try fixture.path(of: require(Self.evil["large"]))
             fixture.origin.play([.cut(after: 50_000), .status(404)], on: path)
             expectRefusal(.notFound) { try fixture.run(parallel: 1) }
             return nil
         }
-        try fixture.run { if standing == .kept { $0.destination = .kept } }
-        switch standing {
+        try fixture.run { if state == .kept { $0.destination = .kept } }
+        switch state {
         case .kept, .waits, .part, .otherCase: break
         case .current: _ = try versions.boot()
         case .good: try versions.confirm(name, token: versions.boot().token)
@@ -63,12 +63,12 @@ struct NameOnceTakenTests {
         try fixture.publish("v2")
     }
 
-    @Test(arguments: Standing.allCases)
-    func `keeps no release away, however it stands here`(_ standing: Standing) throws {
-        let pin = try steal(standing)
+    @Test(arguments: State.allCases)
+    func `keeps no release away, however it stands here`(_ state: State) throws {
+        let pin = try steal(state)
         try offer()
         let name = try fixture.run().version
-        expect(name, equals: standing == .part ? "v2" : "v2+pulled.1")
+        expect(name, equals: state == .part ? "v2" : "v2+pulled.1")
         try expect(fixture.tree(name), equals: PublishingPlace.second)
         let versions = try fixture.device.reopened()
         let boot = try versions.boot()
@@ -77,7 +77,7 @@ struct NameOnceTakenTests {
         // From now on it is here, under whatever name.
         try expect(fixture.run().isUnchanged)
         withExtendedLifetime(pin) {}
-        if standing != .damaged { try fixture.expectClean() }
+        if state != .damaged { try fixture.expectClean() }
     }
 
     @Test func `keeps no release away from an app, nor one that was fetched in part`() async throws

@@ -70,8 +70,8 @@ private final class AbsentServer: Transport, Sendable {
 
         private func refuse(_ request: TransferRequest) {
             guard let status = server.status else {
-                let absence = TransferFailure(.connect, "nobody is there")
-                return client.end(request.id, .failed(absence))
+                let missing = TransferFailure(.connect, "nobody is there")
+                return client.end(request.id, .failed(missing))
             }
             let head = TransferHead(status: status, fields: [], url: request.url)
             _ = client.begin(request.id, head)

@@ -5,12 +5,12 @@ import OriginTestSupport
 /// What becomes of an origin's answers, as the documents say.
 @Suite("A pull does what the origin and the caller say", .timeLimit(.minutes(60)))
 struct PullAnswerTests {
-    // MARK: A server in trouble
+    // MARK: A failing server
 
     @Test(
-        "a Meteor server in trouble is not absent: the status and the URL are said",
+        "a failing Meteor server is not absent: the status and the URL are said",
         arguments: [500, 502, 503, 504, 429], ["auto", "meteor"])
-    func documentTrouble(_ status: Int, _ format: String) throws {
+    func documentFailure(_ status: Int, _ format: String) throws {
         let place = try MeteorPlace()
         place.origin.always(.status(status), on: "/__cordova/manifest.json")
         let options = MeteorPlace.options.with { $0.format = format == "auto" ? nil : format }
@@ -19,7 +19,7 @@ struct PullAnswerTests {
     }
 
     @Test(arguments: [500, 503])
-    func `a file that a server in trouble does not give is not absent`(_ status: Int) throws {
+    func `a file that a failing server does not give is not absent`(_ status: Int) throws {
         let place = try MeteorPlace()
         var release = ServedMeteor(2)
         // Else its index is refused, if it comes before the answer that this is about.
@@ -60,7 +60,7 @@ struct PullAnswerTests {
 
     // MARK: What the log says
 
-    private static func reason(in entries: [JournalEntry]) -> String? {
+    private static func reason(in entries: [EventLogEntry]) -> String? {
         entries.reversed().lazy.compactMap { entry -> String? in
             entry.event.downloadOutcome == .failed ? entry.event.text("reason") : nil
         }.first
@@ -77,9 +77,9 @@ struct PullAnswerTests {
         let file = try require(release.files.last)
         place.origin.put(Content("secret").tagged("\"\(try release.label(file))\""), at: path)
         place.origin.always(status == 0 ? .wrongBytes : .status(status), on: path)
-        let journal = Journal(try place.device.reopened())
-        expectRefusal { try place.pull(MeteorPlace.options.with { $0.journal = journal }) }
-        let entries = try Journal(place.device.versions).entries()
+        let eventLog = EventLog(try place.device.reopened())
+        expectRefusal { try place.pull(MeteorPlace.options.with { $0.eventLog = eventLog }) }
+        let entries = try EventLog(place.device.versions).entries()
         let reason = try require(Self.reason(in: entries))
         for part in ["private", "photo", "of me", "me.jpg", "/__cordova"] {
             expect(!reason.contains(part), "\(reason)")
@@ -95,9 +95,9 @@ struct PullAnswerTests {
         let path = try fixture.path(of: "secret")
         for fault in [Fault.status(404), .wrongBytes, .hangUp(), .announce(more: 7)] {
             fixture.origin.always(fault, on: path)
-            let journal = Journal(try fixture.device.reopened())
-            expectRefusal { try fixture.run { $0.journal = journal } }
-            let reason = try require(Self.reason(in: journal.entries()))
+            let eventLog = EventLog(try fixture.device.reopened())
+            expectRefusal { try fixture.run { $0.eventLog = eventLog } }
+            let reason = try require(Self.reason(in: eventLog.entries()))
             for part in ["private", "photo", "of me", "me.jpg"] {
                 expect(!reason.contains(part), "\(reason)")
             }

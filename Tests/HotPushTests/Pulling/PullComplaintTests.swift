@@ -22,7 +22,9 @@ struct PullComplaintTests {
         try fixture.expectSecond()
     }
 
-    @Test func `a device that missed releases fetches them all: it fetches what it lacks`() throws {
+    @Test func `a device that missed releases fetches them all: it fetches what it is missing`()
+        throws
+    {
         let fixture = try PullingFixture(pulled: "1")
         for number in 3...9 {
             var files = PublishingPlace.first

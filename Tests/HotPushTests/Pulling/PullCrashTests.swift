@@ -62,7 +62,7 @@ import OriginTestSupport
     }
 
     /// What happens, at how many points at least, and the fault at each of them.
-    private static let troubles: [(String, Int, @Sendable (Int) -> FaultyFileSystem.Fault)] = [
+    private static let problems: [(String, Int, @Sendable (Int) -> FaultyFileSystem.Fault)] = [
         ("it was killed at any call", 50, { .stop(after: $0) }),
         ("any call failed once", 50, { .fail(EIO, at: $0 + 1) }),
         (
@@ -72,12 +72,12 @@ import OriginTestSupport
         ("a torn write", 2, { .tear(ENOSPC, at: $0 + 1) }),
     ]
 
-    @Test("is repeated to its end after", arguments: troubles)
+    @Test("is repeated to its end after", arguments: problems)
     func repeated(
-        after trouble: String, least: Int, _ fault: @Sendable (Int) -> FaultyFileSystem.Fault
+        after problem: String, least: Int, _ fault: @Sendable (Int) -> FaultyFileSystem.Fault
     ) throws {
         for newer in [newer, packed] {
-            let count = try TestShare(oneIn: 20, of: "\(trouble) \(newer.origin)").count {
+            let count = try TestShare(oneIn: 20, of: "\(problem) \(newer.origin)").count {
                 try survive(fault($0), newer)
             }
             expect(count > least, "\(newer.origin)")

@@ -11,7 +11,7 @@ import OriginTestSupport
     }
 
     @Test(arguments: 0..<10)
-    func `goes on where a file was cut, at every tenth`(_ tenth: Int) throws {
+    func `continues where a file was cut, at every tenth`(_ tenth: Int) throws {
         let (fixture, path) = try fixture()
         let count = Self.byteCount * tenth / 10
         fixture.origin.play([.cut(after: count)], on: path)
@@ -26,7 +26,8 @@ import OriginTestSupport
     }
 
     @Test(
-        "goes on in another process where the first one stopped, at every tenth", arguments: 1..<10)
+        "continues in another process where the first one stopped, at every tenth",
+        arguments: 1..<10)
     func cutAcrossProcesses(_ tenth: Int) throws {
         let (fixture, path) = try fixture()
         let count = Self.byteCount * tenth / 10
@@ -104,7 +105,7 @@ import OriginTestSupport
         try fixture.expectSecond()
     }
 
-    @Test func `goes on when the server comes back`() throws {
+    @Test func `continues when the server comes back`() throws {
         let (fixture, path) = try fixture()
         let origin = fixture.origin
         let isClosed = InterruptionFlag()

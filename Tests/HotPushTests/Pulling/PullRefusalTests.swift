@@ -2,7 +2,7 @@ import OriginTestSupport
 
 @testable import HotPush
 
-@Suite("A pull that must not go on") struct PullRefusalTests {
+@Suite("A pull that must not continue") struct PullRefusalTests {
     @Test func `refuses a manifest with other content than the channel promises`() throws {
         let fixture = try PullingFixture(offering: "1")
         let bytes = try Damage.contents(fixture.place.origin + "/channels/stable.json")

@@ -35,7 +35,7 @@ import OriginTestSupport
         let fixture = try PullingFixture(offering: "2")
         let versions = try VersionStore.open(
             fixture.device.path, options: StoreOptions(), fileSystem: FullFileSystem())
-        let options = PullingFixture.options.with { $0.journal = Journal(versions) }
+        let options = PullingFixture.options.with { $0.eventLog = EventLog(versions) }
         let pull = Pull(into: versions, over: try PullingFixture.transport(), options)
         let content = Set(PublishingPlace.second.values).reduce(0) { $0 + $1.utf8.count }
         // A block for each directory of the tree.
@@ -49,8 +49,8 @@ import OriginTestSupport
             .outOfSpace, saying: "\(sizeText(sizes)) are needed", "4.0 KiB are free"
         ) { try pull.run(fixture.origin.url) }
         // It was the store that failed, and not the origin.
-        let failed = try require(try Journal(versions).entries().last)
-        expect(failed.event.failure, equals: JournalFailure(code: "outOfSpace", isOfStore: true))
+        let failed = try require(try EventLog(versions).entries().last)
+        expect(failed.event.failure, equals: EventLogFailure(code: "outOfSpace", isOfStore: true))
         expect(failed.sentence.hasPrefix("the store failed"), "\(failed.sentence)")
         expect(fixture.askedObjects, equals: [])
         try expect(fixture.device.reopened().versions().isEmpty)

@@ -35,12 +35,12 @@ import OriginTestSupport
         let origin = try DirectoryOrigin(fixture.place.origin)
         let published = try require(try origin.pointer(.stable)?.releases.first?.version)
         let other = try fixture.device.reopened().store
-        var arrival = try Arrivals(other).begin(published.manifest, byteCount: nil)
+        var item = try IncomingContents(other).begin(published.manifest, byteCount: nil)
         // Too much to be in memory: it stands in staging, and is locked.
-        try arrival.append([UInt8](repeating: 32, count: 300_000).span.bytes)
+        try item.append([UInt8](repeating: 32, count: 300_000).span.bytes)
         try expect(fixture.run().version, equals: "1")
         try expect(fixture.tree("1"), equals: PublishingPlace.first)
-        try arrival.discard()
+        try item.discard()
         try fixture.expectClean()
     }
 
@@ -94,7 +94,7 @@ import OriginTestSupport
     }
 
     @Test(arguments: [500, 503, 429])
-    func `trouble at the origin is not taken for its absence`(_ status: Int) throws {
+    func `a failing origin is not taken for a missing one`(_ status: Int) throws {
         let fixture = try PullingFixture(offering: "1")
         fixture.origin.always(.status(status))
         expectRefusal(.network) { try fixture.run() }
@@ -102,7 +102,7 @@ import OriginTestSupport
     }
 
     /// RFC 9110: 206 is for who asked for a part, 401 and 407 want credentials.
-    @Test func `an answer is told from absence that is none, or asks who is there`() throws {
+    @Test func `a missing origin is told from one that answers, or asks who is there`() throws {
         let cases: [(status: Int, wanted: StoreError.Code, says: String)] = [
             (401, .credentials, "CASTREE_ORIGIN_TOKEN"), (407, .credentials, "proxy"),
             (206, .network, "206"), (404, .notFound, "publish the version again"),

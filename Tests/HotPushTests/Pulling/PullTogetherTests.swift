@@ -4,7 +4,7 @@ import OriginTestSupport
 @Suite("Beside a pull") struct PullTogetherTests {
     private static let kept = PullingFixture.options.with { $0.destination = .kept }
 
-    private static func patientTransport() throws -> CurlTransport {
+    private static func slowTransport() throws -> CurlTransport {
         try PullingFixture.transport(stallTimeout: .seconds(300))
     }
 
@@ -19,12 +19,12 @@ import OriginTestSupport
             let found = code {
                 let options = Self.kept.with { ($0.version, $0.channel) = ("app", "beta") }
                 let versions = try VersionStore.open(path, options: StoreOptions(isDurable: false))
-                _ = try Pull(into: versions, over: Self.patientTransport(), options).run(url)
+                _ = try Pull(into: versions, over: Self.slowTransport(), options).run(url)
             }
             answer.withLock { $0 = found }
         }
         let pull = Pull(
-            into: try fixture.device.reopened(), over: try Self.patientTransport(),
+            into: try fixture.device.reopened(), over: try Self.slowTransport(),
             Self.kept.with { $0.version = "app" })
         try expect(pull.run(url)?.version, equals: "app")
         expect(answer.withLock { $0 }, equals: .versionExists)
@@ -48,7 +48,7 @@ import OriginTestSupport
             if endsEarly, !isOver.exchange(true, ordering: .relaxed) { hasEnded.wait() }
         }
         let pull = Pull(
-            into: try fixture.device.reopened(), over: try Self.patientTransport(),
+            into: try fixture.device.reopened(), over: try Self.slowTransport(),
             Self.kept.with { $0.isInterrupted = { isOver.load(ordering: .relaxed) } })
         let failure = code { _ = try pull.run(fixture.origin.url) }
         hasEnded.signal()
@@ -75,12 +75,12 @@ import OriginTestSupport
             let found = code {
                 let versions = try VersionStore.open(
                     path, options: StoreOptions(isDurable: false, waitLimit: .zero))
-                _ = try Pull(into: versions, over: Self.patientTransport(), Self.kept).run(url)
+                _ = try Pull(into: versions, over: Self.slowTransport(), Self.kept).run(url)
             }
             answer.withLock { $0 = found }
         }
         let pull = Pull(
-            into: try fixture.device.reopened(), over: try Self.patientTransport(), Self.kept)
+            into: try fixture.device.reopened(), over: try Self.slowTransport(), Self.kept)
         try expect(pull.run(url)?.version, equals: "2")
         expect(answer.withLock { $0 } == nil)
         try fixture.expectSecond()

@@ -141,7 +141,7 @@ import OriginTestSupport
                 plan = $0
                 return true
             }
-            expect(plan?.steps.map(\.deed), equals: [.fetchManifest])
+            expect(plan?.steps.map(\.operation), equals: [.fetchManifest])
             expect(report.findings.allSatisfy(\.isRepaired), "\(report.findings)")
         }
         try expectRight(lie)

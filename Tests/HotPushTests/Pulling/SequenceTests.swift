@@ -208,18 +208,20 @@ import OriginTestSupport
         return SeenSequences(versions, bound: SequenceBound(versions, now: { 1_760_000_000 }))
     }
 
-    private func sighting(_ sequence: Int64, of origin: String) throws -> SeenSequences.Sighting {
-        SeenSequences.Sighting(
+    private func observation(_ sequence: Int64, of origin: String) throws
+        -> SeenSequences.Observation
+    {
+        SeenSequences.Observation(
             ChannelPointer(channel: .stable, sequence: sequence, createdAt: 0, releases: []),
             at: .web(origin))
     }
 
     private func note(_ sequence: Int64, of origin: String) throws {
-        try seen().note(sighting(sequence, of: origin), isLowering: false)
+        try seen().note(observation(sequence, of: origin), isLowering: false)
     }
 
     private func isKnown(_ origin: String) throws -> Bool {
-        try seen().memory(of: sighting(1, of: origin)).newer != nil
+        try seen().memory(of: observation(1, of: origin)).newer != nil
     }
 
     private var file: String { device.path + "/channels.json" }
@@ -233,7 +235,7 @@ import OriginTestSupport
         try expect(isKnown("https://example.org/\(long)/39"))
         try expect(isKnown("https://example.org/\(long)/30"))
         try expect(!isKnown("https://example.org/\(long)/0"))
-        // A name that has no room pushes out nobody.
+        // A name that has no space pushes out nobody.
         try note(100, of: "https://example.org/" + String(repeating: "y", count: 60_000))
         try expect(isKnown("https://example.org/\(long)/39"))
     }
@@ -260,7 +262,8 @@ import OriginTestSupport
         try expect(
             require(FileManager.default.contents(atPath: file)).count
                 <= SeenSequences.byteCountMax)
-        try expect(seen().memory(of: sighting(150, of: "https://h/\(long)/0")).newer, equals: 200)
+        try expect(
+            seen().memory(of: observation(150, of: "https://h/\(long)/0")).newer, equals: 200)
         try expect(isKnown("https://h/\(long)/63"))
     }
 

@@ -24,7 +24,7 @@ import OriginTestSupport
             _ change: (inout PullOptions) -> Void = { _ in }
         ) throws -> Pull {
             let options = PullingFixture.options.with {
-                ($0.journal, $0.destination) = (Journal(device.versions), .kept)
+                ($0.eventLog, $0.destination) = (EventLog(device.versions), .kept)
             }
             return Pull(
                 into: device.versions, over: SignedTransport(server, to: try .updates(keys)),
@@ -65,7 +65,7 @@ import OriginTestSupport
         try expect(pull.run(fixture.origin + "/channels/stable.json")?.version, equals: "1")
     }
 
-    @Test func `goes on where a connection was cut`() throws {
+    @Test func `continues where a connection was cut`() throws {
         let fixture = try Fixture()
         fixture.server.cutAfter = 5
         try expect(fixture.pull().run(fixture.origin)?.version, equals: "2")
@@ -151,7 +151,7 @@ import OriginTestSupport
         for hidden in [Self.secret, Self.token, Self.keys.id] { expect(!all.contains(hidden)) }
     }
 
-    @Test func `says which right lacks if only objects are refused`() throws {
+    @Test func `says which right is missing if only objects are refused`() throws {
         let fixture = try Fixture()
         fixture.server.refuse = { _, key in
             key.hasPrefix("objects/")

@@ -32,7 +32,7 @@ private func file(
         expect(fixture.asked, equals: ["/a", "/b"])
     }
 
-    @Test func `take turns while they are in trouble`() throws {
+    @Test func `take turns while they fail`() throws {
         fixture.offer("1", ["/a": Content("run(1)"), "/b": Content("run(1)")])
         fixture.origin.always(.status(503, retryAfter: nil), on: "/a")
         fixture.origin.play([.status(503, retryAfter: nil)], on: "/b")
@@ -84,7 +84,7 @@ private func file(
 
     private let long = String(repeating: "0123456789", count: 30_000)
 
-    @Test func `go on where another stopped, if the digest proves that the parts fit`() throws {
+    @Test func `continue where another stopped, if the digest proves that the parts fit`() throws {
         fixture.offer("1", ["/a": Content(long), "/b": Content(long).tagged("\"b\"")])
         fixture.origin.play([.cut(after: 100_000), .status(404, retryAfter: nil)], on: "/a")
         _ = try fixture.run(KnownFormat(file("a", "b", content: long)))

@@ -28,7 +28,7 @@ import OriginTestSupport
         "is published nowhere, alone or in a pack, and the channel offers what it did before",
         arguments: touches, places)
     func publishing(_ touch: Touch, _ kind: OriginPlace) throws {
-        for packs in [PackOptions.Moment.never, .before] {
+        for packs in [PackOptions.Timing.never, .before] {
             let place = try PublishingPlace(kind)
             try place.publisher(packs: packs).publish("1", of: place.versions)
             let before = try place.pointer()

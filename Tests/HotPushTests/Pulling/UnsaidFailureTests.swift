@@ -19,15 +19,15 @@ import StorageTestSupport
             let device = try TemporaryStore()
             let disk = FaultyFileSystem()
             let versions = try device.opened(on: disk, keeping: 0)
-            let journal = Journal(device.versions)
-            let options = PullingFixture.options.with { $0.journal = journal }
+            let eventLog = EventLog(device.versions)
+            let options = PullingFixture.options.with { $0.eventLog = eventLog }
             let pull = Pull(into: versions, over: try PullingFixture.transport(), options)
             disk.arm(.fail(errno, at: position, of: FaultyFileSystem.Verb.allocating))
             let failure = code { try pull.run(fixture.origin.url) }
             guard let fault = disk.firedAt else { break }
             guard let failure else { continue }
             failures += 1
-            let events = try journal.entries().map(\.event)
+            let events = try eventLog.entries().map(\.event)
             expect(
                 events.contains { isToldOf(failure, by: $0) },
                 "\(position), \(fault): \(failure), \(events.map(\.sentence))")

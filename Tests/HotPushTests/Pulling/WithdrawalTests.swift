@@ -5,7 +5,7 @@ import OriginTestSupport
 /// What origin-format.md says: a pending version that its channel does not list any more is pending no more.
 @Suite("What a channel takes back", .timeLimit(.minutes(60))) struct WithdrawalTests {
     /// Why what is offered instead does not come.
-    enum Trouble: String, CaseIterable, Sendable {
+    enum Problem: String, CaseIterable, Sendable {
         case noManifest, noObjects, wrongBytes, brokenOff, noDelivery, noPack, tooLarge, banned,
             notForThis, nothing
     }
@@ -31,19 +31,19 @@ import OriginTestSupport
 
     /// Offers version 3, which does not come, whether or not 2 is still listed.
     private func offerThird(
-        _ fixture: PullingFixture, _ trouble: Trouble, withdrawing: Bool = true
+        _ fixture: PullingFixture, _ problem: Problem, withdrawing: Bool = true
     ) throws {
-        let packs = [.noDelivery, .noPack].contains(trouble)
+        let packs = [.noDelivery, .noPack].contains(problem)
         if withdrawing { _ = try fixture.place.publisher().withdraw(VersionName("2")) }
-        if trouble == .nothing {
+        if problem == .nothing {
             if withdrawing { _ = try fixture.place.publisher().withdraw(VersionName("1")) }
             return try fixture.serve()
         }
         var offer = ReleaseOffer()
-        if trouble == .notForThis {
+        if problem == .notForThis {
             offer.requirements = [Requirement(kind: Requirement.compatibility, value: "other")]
         }
-        if trouble == .banned {
+        if problem == .banned {
             let versions = fixture.device.versions
             try fixture.device.add("3", Self.third)
             try versions.activate("3")
@@ -54,13 +54,13 @@ import OriginTestSupport
             "3", of: fixture.place.versions, as: offer)
         try fixture.serve()
         let release = try require(fixture.place.pointer()?.releases.first)
-        switch trouble {
+        switch problem {
         case .noManifest:
             let manifest = try require(release.version).manifest
             fixture.origin.always(.status(404), on: "/" + OriginLayout.path(.manifest, manifest))
         case .noObjects, .wrongBytes, .brokenOff, .noDelivery, .noPack:
             let fault: Fault =
-                switch trouble {
+                switch problem {
                 case .wrongBytes: .wrongBytes
                 case .brokenOff: .hangUp()
                 default: .status(404)
@@ -71,17 +71,17 @@ import OriginTestSupport
             for (path, _) in try fixture.place.published() {
                 let isGone =
                     path.hasPrefix("packs/")
-                    || trouble == .noDelivery && path.hasPrefix("deliveries/")
+                    || problem == .noDelivery && path.hasPrefix("deliveries/")
                 if isGone { fixture.origin.always(.status(404), on: "/" + path) }
             }
         case .tooLarge, .banned, .notForThis, .nothing: break
         }
     }
 
-    private func options(_ trouble: Trouble) -> PullOptions {
+    private func options(_ problem: Problem) -> PullOptions {
         PullingFixture.options.with {
             $0.retries.failureCountMax = 1
-            if trouble == .tooLarge { $0.entryCountMax = 2 }
+            if problem == .tooLarge { $0.entryCountMax = 2 }
         }
     }
 
@@ -98,25 +98,25 @@ import OriginTestSupport
         }
     }
 
-    @Test(arguments: Trouble.allCases, Asker.allCases)
+    @Test(arguments: Problem.allCases, Asker.allCases)
     func `waits no longer, whatever becomes of what is offered instead`(
-        _ trouble: Trouble, _ asker: Asker
+        _ problem: Problem, _ asker: Asker
     ) async throws {
         let fixture = try waiting()
-        try offerThird(fixture, trouble)
-        try await ask(fixture, asker, options(trouble))
+        try offerThird(fixture, problem)
+        try await ask(fixture, asker, options(problem))
         let lifecycle = try fixture.device.reopened().lifecycle()
         expect(lifecycle.pending == nil && lifecycle.current == "1")
         try expect(fixture.device.reopened().boot().version, equals: "1")
     }
 
-    @Test(arguments: Trouble.allCases)
+    @Test(arguments: Problem.allCases)
     func `waits on while it is listed, and the release in its place does not come`(
-        _ trouble: Trouble
+        _ problem: Problem
     ) async throws {
         let fixture = try waiting()
-        try offerThird(fixture, trouble, withdrawing: false)
-        for asker in Asker.allCases { try await ask(fixture, asker, options(trouble)) }
+        try offerThird(fixture, problem, withdrawing: false)
+        for asker in Asker.allCases { try await ask(fixture, asker, options(problem)) }
         try expect(fixture.device.reopened().lifecycle().pending, equals: "2")
     }
 
@@ -143,15 +143,15 @@ import OriginTestSupport
         }
     }
 
-    @Test func `is owed no longer, unless something takes its place`() async throws {
+    @Test func `is pending no longer, unless something takes its place`() async throws {
         for asker in [Asker.check, .update] {
-            for trouble in [Trouble.nothing, .noObjects] {
+            for problem in [Problem.nothing, .noObjects] {
                 let fixture = try waiting()
                 _ = try fixture.device.versions.noteForced("2", isMandatory: true)
-                try offerThird(fixture, trouble)
-                try await ask(fixture, asker, options(trouble))
-                let owed = try fixture.device.reopened().owedVersion
-                expect(owed, equals: trouble == .nothing ? nil : "3", "\(asker)")
+                try offerThird(fixture, problem)
+                try await ask(fixture, asker, options(problem))
+                let pendingForced = try fixture.device.reopened().pendingForcedVersion
+                expect(pendingForced, equals: problem == .nothing ? nil : "3", "\(asker)")
             }
         }
     }

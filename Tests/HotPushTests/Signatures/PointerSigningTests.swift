@@ -56,7 +56,7 @@ import StorageTestSupport
     }
 
     @Test
-    func `is read and written without a byte of difference, and each key vouches for it`() throws {
+    func `is read and written without a byte of difference, and each key verifies it`() throws {
         let pointer = try signed(by: alice, bob)
         let read = try parse(pointer.serialized())
         expect(read == pointer && read.serialized() == pointer.serialized())
@@ -66,7 +66,7 @@ import StorageTestSupport
         try expect(trusted(2).judge(read, of: Self.origin), equals: .init(signers: ids))
     }
 
-    @Test func `with one flipped bit anywhere is refused, or nobody vouches for it`() throws {
+    @Test func `with one flipped bit anywhere is refused, or nobody trusts it`() throws {
         let pointer = try signed(by: alice)
         let bytes = pointer.serialized()
         let keys = try TrustedKeys([alice.verificationKey])

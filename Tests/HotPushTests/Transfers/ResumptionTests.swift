@@ -54,7 +54,7 @@ import Expectations
     }
 
     @Test(
-        "asks for what lacks, if the parts are sure to fit or will be proved to",
+        "asks for what is missing, if the parts are sure to fit or will be proved to",
         arguments: [
             (StagedPart(byteCount: 0, isProvable: true), .whole),
             (
@@ -194,7 +194,7 @@ import Expectations
     }
 
     @Test(
-        "learns from a 416 that nothing lacks, if the size was not known",
+        "learns from a 416 that nothing is missing, if the size was not known",
         arguments: [
             (head(416, ("content-range", "bytes */40")), .complete),
             (head(416, ("content-range", "bytes */40"), ("etag", "\"a\"")), .complete),

@@ -149,7 +149,7 @@ import StorageTestSupport
     }
 
     @Test(
-        "ends where each attempt brings less than the least rate, however long it goes on",
+        "ends where each attempt brings less than the least rate, however long it continues",
         arguments: [
             (1, Duration.zero, 1), (135, .zero, 1), (30, .seconds(60), 1), (8191, .seconds(60), 1),
             (8191, .seconds(3600), 1), (500, .seconds(60), 16),

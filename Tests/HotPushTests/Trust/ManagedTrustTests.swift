@@ -23,7 +23,7 @@ import StorageTestSupport
         }
     }
 
-    @Test("updates from what they have signed, and goes on with what it has otherwise")
+    @Test("updates from what they have signed, and continues with what it has otherwise")
     func updates() async throws {
         let unsigned = try origin.publish("1")
         origin.write(unsigned.serialized(), at: SignedOrigin.pointer)

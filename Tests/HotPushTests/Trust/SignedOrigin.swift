@@ -82,7 +82,7 @@ final class SignedOrigin {
     /// Publishes a version and serves its content; not yet its pointer.
     /// - Returns: the channel's pointer, which nobody has signed.
     func publish(
-        _ version: String, to channel: String = "stable", packs: PackOptions.Moment = .never
+        _ version: String, to channel: String = "stable", packs: PackOptions.Timing = .never
     ) throws -> ChannelPointer {
         place.clock.advance(1)
         try place.publisher(packs: packs).publish(
@@ -147,7 +147,7 @@ final class SignedOrigin {
 
     func options(_ change: (inout PullOptions) -> Void = { _ in }) -> PullOptions {
         PullingFixture.options.with {
-            ($0.destination, $0.journal) = (.current, Journal(device.versions))
+            ($0.destination, $0.eventLog) = (.current, EventLog(device.versions))
             $0.now = { [now] in now }
         }.with(change)
     }
@@ -201,5 +201,5 @@ final class SignedOrigin {
         return state
     }
 
-    func sentences() throws -> [String] { try Journal(device.versions).entries().map(\.sentence) }
+    func sentences() throws -> [String] { try EventLog(device.versions).entries().map(\.sentence) }
 }

@@ -46,7 +46,8 @@ import OriginTestSupport
         expect(notices.all.count == 1 && notices.all[0].contains(SignedOrigin.id))
     }
 
-    @Test func `says how to go on where the first verified pointer was another origin's`() throws {
+    @Test func `says how to continue where the first verified pointer was another origin's`() throws
+    {
         let origin = try SignedOrigin(isTrusted: false)
         try origin.trust(origin.keys.map(\.verificationKey), id: nil)
         try origin.offer("1") { $0.origin = SignedOrigin.otherID }
@@ -118,7 +119,7 @@ import OriginTestSupport
     }
 
     @Test(
-        "refuses an expired pointer whatever it offers, goes on with what runs, and waits for as long as it is told"
+        "refuses an expired pointer whatever it offers, continues with what runs, and waits for as long as it is told"
     )
     func expired() throws {
         let origin = try SignedOrigin()

@@ -213,7 +213,7 @@ import OriginTestSupport
         }
         // What is wrong can be read afterwards, with the keys that have to do with it.
         if expected == .untrusted {
-            let last = try Journal(origin.device.versions).entries().last?.sentence ?? ""
+            let last = try EventLog(origin.device.versions).entries().last?.sentence ?? ""
             expect(last.contains("is not obeyed") || last.contains("refused"), "\(way): \(last)")
         }
     }

@@ -67,7 +67,7 @@ import StorageTestSupport
         expect(ban.reason == "by mistake" && ban.count == 1 && ban.at > 0)
         let reasons = try await manager.update().expectRefused("2")
         expect(reasons.count == 1 && reasons[0].contains("by mistake"))
-        try fixture.store.versions.forgive("2")
+        try fixture.store.versions.unban("2")
         try await manager.update().expectReady("2")
     }
 
@@ -107,7 +107,7 @@ import StorageTestSupport
         try await first.confirm("1", token: boot.token)
         try await fixture.live("3")
         let bytes = fixture.source.newBytes
-        // The app store delivers 2; the origin goes on offering 3.
+        // The app store delivers 2; the origin continues offering 3.
         let updated = try fixture.process { $0.embedded = try? ship("2", fixture) }
         try await expect(updated.start()?.version, equals: "2")
         try await updated.update().expectReady("3")
@@ -191,7 +191,7 @@ import StorageTestSupport
         }
         let boot = try await manager.update().expectStarted()
         expect(boot.version, equals: "1")
-        let entries = try Journal(fixture.store.versions).entries()
+        let entries = try EventLog(fixture.store.versions).entries()
         let event = entries[0].event
         expect(event.answer == .failed && event.text("version") == nil, "\(entries)")
         expect(event.text("origin"), equals: "https://example.org/app?token=*")
@@ -234,7 +234,7 @@ import StorageTestSupport
             let boot = try next.boot()
             let waits = try next.lifecycle().pending
             expect(boot.version == "2" && waits == nil || boot.version == "1" && waits == "2")
-            try expect(next.lifecycle().trials.map(\.strikes), equals: [1])
+            try expect(next.lifecycle().attempts.map(\.failedAttempts), equals: [1])
             if case .success(let first) = outcome {
                 expect(first.version == "2" && boot.version == "1", "\(position)")
             }
@@ -256,7 +256,7 @@ import StorageTestSupport
         try await first.confirm("1", token: boot.token)
         try expect(fixture.store.versions.check().findings.isEmpty)
         try expect(fixture.lifecycle.bad.isEmpty && fixture.lifecycle.pending == "2")
-        let entries = try Journal(fixture.store.versions).entries()
+        let entries = try EventLog(fixture.store.versions).entries()
         expect(entries.map(\.sequence), equals: Array(1...Int64(entries.count)))
     }
 }

@@ -58,7 +58,7 @@ import Expectations
         }
     }
 
-    @Test func `end for a reader who is cancelled, and go on for others`() async {
+    @Test func `end for a reader who is cancelled, and continue for others`() async {
         let hub = EventHub()
         let stream = hub.subscribe()
         var other = hub.subscribe().makeAsyncIterator()

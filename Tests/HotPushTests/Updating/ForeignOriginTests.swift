@@ -84,7 +84,7 @@ struct ForeignOriginTests {
         try place.serve(ServedMeteor(2))
         _ = try await process("meteor").update()
         try await expect(process("meteor").start()?.version, equals: "version2")
-        let third = try process("meteor") { $0.strikes = 1 }
+        let third = try process("meteor") { $0.failedAttempts = 1 }
         try await expect(third.start()?.rolledBackFrom, equals: "version2")
         for _ in 0..<2 {
             let reasons = try await third.update().expectRefused("version2")

@@ -36,7 +36,7 @@ import OriginTestSupport
         try await manager.confirm(boot.version, token: boot.token)
         try expect(lifecycle.knownGood.first, equals: "2")
         try expect(fixture.tree("2"), equals: PublishingPlace.second)
-        let ended = try Journal(fixture.device.versions).entries().compactMap { entry in
+        let ended = try EventLog(fixture.device.versions).entries().compactMap { entry in
             entry.event.downloadOutcome == .finished && entry.event.downloadedVersion == "2"
                 ? entry.event : nil
         }
@@ -53,7 +53,7 @@ import OriginTestSupport
         expect(fixture.origin.requests.map(\.path), equals: ["/channels/stable.json"])
     }
 
-    @Test func `stops soon when it is cancelled, and goes on from what has come`() async throws {
+    @Test func `stops soon when it is cancelled, and continues from what has come`() async throws {
         try fixture.publish("2")
         let large = try require(PublishingPlace.second["large"])
         let path = try fixture.path(of: large)
@@ -81,7 +81,7 @@ import OriginTestSupport
     }
 
     @Test
-    func `that fails leaves the app with what it has, and the next one goes on`() async throws {
+    func `that fails leaves the app with what it has, and the next one continues`() async throws {
         try await live("1")
         try fixture.publish("2")
         let large = try require(PublishingPlace.second["large"])
@@ -94,10 +94,10 @@ import OriginTestSupport
         fixture.origin.forgetRequests()
         try await manager.update().expectReady()
         expect(fixture.origin.requests(for: path).map { $0["range"] }, equals: ["bytes=300000-"])
-        let figures = try Journal(fixture.device.versions).entries().map(\.event).filter {
+        let figures = try EventLog(fixture.device.versions).entries().map(\.event).filter {
             $0.downloadOutcome != nil && $0.downloadedVersion == "2"
         }.compactMap { $0.number("resumedBytes") }
-        // A small file that came beside the cut one may have been going on, too.
+        // A small file that came beside the cut one may have been in progress, too.
         let small = PublishingPlace.second.values.map(\.utf8.count).filter { $0 < 100 }.reduce(0, +)
         expect(figures.count == 2 && figures.first == 0)
         let kept: Int64 = 300_000

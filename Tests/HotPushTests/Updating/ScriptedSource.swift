@@ -30,7 +30,7 @@ final class ScriptedSource: UpdateSource {
 
     var checkCount: Int { state.withLock { $0.checkCount } }
     var downloads: [String] { state.withLock { $0.downloads } }
-    /// Bytes that the store lacked.
+    /// Bytes that the store was missing.
     var newBytes: Int64 { state.withLock { $0.newBytes } }
 
     func answer(_ answers: Answer...) { state.withLock { $0.answers = answers } }

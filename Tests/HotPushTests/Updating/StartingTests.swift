@@ -20,7 +20,7 @@ import StorageTestSupport
     }
 
     @Test("that is not confirmed in time is left, tried again by the next process, and banned then")
-    func strikes() async throws {
+    func failedAttempts() async throws {
         let fixture: UpdatingFixture
         do {
             let first = try await unconfirmed()
@@ -48,7 +48,7 @@ import StorageTestSupport
         let (fixture, manager, _) = try await unconfirmed()
         try await manager.end()
         try expect(fixture.lifecycle.boot == nil && fixture.lifecycle.current == "2")
-        try expect(fixture.lifecycle.trials.map(\.takenBack), equals: [1])
+        try expect(fixture.lifecycle.attempts.map(\.takenBack), equals: [1])
         let boot = try await fixture.process().start()
         expect(boot?.version == "2" && boot?.rolledBackFrom == nil)
     }
@@ -62,10 +62,11 @@ import StorageTestSupport
         try expect(fixture.lifecycle.knownGood, equals: ["2", "1"])
     }
 
-    @Test("that is not confirmed in time is rolled back, banned at the last strike, and told")
+    @Test(
+        "that is not confirmed in time is rolled back, banned at the last failed attempt, and told")
     func deadline() async throws {
         let (fixture, manager, _) = try await unconfirmed {
-            ($0.confirmWithin, $0.strikes) = (.seconds(20), 1)
+            ($0.confirmWithin, $0.failedAttempts) = (.seconds(20), 1)
         }
         let events = EventReader(manager)
         fixture.clock.advance(by: .seconds(19))
@@ -140,7 +141,7 @@ import StorageTestSupport
         fixture.clock.advance(by: .seconds(31))
         let failure = await events.next { if case .failed = $0 { true } else { false } }
         guard case .failed(let why) = failure else { return }
-        expect(why.code == "nothingToRollBackTo" && why.deed == "rollback")
+        expect(why.code == "nothingToRollBackTo" && why.operation == "rollback")
         fixture.clock.advance(by: .seconds(1000))
         try expect(fixture.lifecycle.bad.isEmpty)
         try await manager.confirm("1", token: boot.token)
@@ -157,7 +158,7 @@ import StorageTestSupport
         _ = try await manager.update()
         try expect(fixture.lifecycle.current, equals: "1")
         try fixture.offer("2")
-        // Until then it is on trial.
+        // Until then it is being tried.
         try await expect(
             manager.update().expectReady("2"), equals: "the current version to be confirmed")
         try await expect(manager.navigationBegins() == nil)
@@ -182,7 +183,7 @@ import StorageTestSupport
         try expect(fixture.lifecycle.knownGood, equals: ["1"])
     }
 
-    @Test func `that another process has settled meanwhile is left alone`() async throws {
+    @Test func `that another process has decided meanwhile is left alone`() async throws {
         let (fixture, manager, boot) = try await unconfirmed()
         try fixture.store.reopened().confirm("2", token: boot.token)
         fixture.clock.advance(by: .seconds(31))
@@ -199,12 +200,13 @@ import StorageTestSupport
     }
 
     @Test
-    func `makes room when it is confirmed: old versions go, and what only they had`() async throws {
+    func `frees space when it is confirmed: old versions go, and what only they had`() async throws
+    {
         let fixture = try UpdatingFixture()
         for number in 1...4 { try await fixture.live("\(number)") }
         expect(Set(try fixture.store.versions.versions().map(\.version)), equals: ["4", "3"])
         try expect(fixture.store.versions.store.usage().unreferencedBytes, equals: 0)
-        let logged = try Journal(fixture.store.versions).entries().map(\.event)
+        let logged = try EventLog(fixture.store.versions).entries().map(\.event)
         expect(logged.contains { $0.name == "retire" && $0.text("version") == "2" })
         expect(logged.contains { $0.name == "collect" })
         try expect(fixture.store.versions.check().findings.isEmpty)
@@ -232,6 +234,6 @@ import StorageTestSupport
         try await expect(manager.start()?.version, equals: "1")
         let failure = await events.next { if case .failed = $0 { true } else { false } }
         guard case .failed(let why) = failure else { return }
-        expect(why.deed == "embedded" && why.message.contains("nowhere"))
+        expect(why.operation == "embedded" && why.message.contains("nowhere"))
     }
 }

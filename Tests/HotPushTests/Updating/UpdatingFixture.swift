@@ -60,7 +60,7 @@ struct UpdatingFixture {
 
     var lifecycle: Lifecycle { get throws { try store.versions.lifecycle() } }
 
-    func logged() throws -> [String] { try Journal(store.versions).entries().map(\.event.name) }
+    func logged() throws -> [String] { try EventLog(store.versions).entries().map(\.event.name) }
 }
 
 /// What an update came to; a test that expects anything else ends.

@@ -89,7 +89,7 @@ import StorageTestSupport
         try fixture.offer("3")
         let boot = try await manager.update().expectStarted()
         expect(boot.version, equals: "3")
-        // Once it has been shown nothing is owed.
+        // Once it has been shown nothing is pending.
         try await manager.confirm("3", token: boot.token)
         try fixture.offer("4")
         try await manager.update().expectReady("4")
@@ -99,7 +99,7 @@ import StorageTestSupport
         expect(last.version == "4" && fixture.source.downloads == ["1", "2", "3", "4"])
     }
 
-    @Test func `owes it after a restart too, until it was shown`() async throws {
+    @Test func `keeps it pending after a restart too, until it was shown`() async throws {
         let fixture = try await UpdatingFixture(live: "1")
         try fixture.offer("2") { $0.isMandatory = true }
         _ = try await fixture.process().check()
@@ -155,7 +155,7 @@ import StorageTestSupport
         await expect(manager.state, equals: .idle)
     }
 
-    @Test("goes on when one of those who wait for it is cancelled, and stops with the last")
+    @Test("continues when one of those who wait for it is cancelled, and stops with the last")
     func cancellingCallers() async throws {
         let fixture = try UpdatingFixture()
         try fixture.offer("1")
@@ -200,7 +200,7 @@ import StorageTestSupport
         fixture.source.downloadGate.open()
         try await next.value.expectStarted()
         expect(fixture.source.downloads, equals: ["1", "1"])
-        let ended = try Journal(fixture.store.versions).entries().compactMap {
+        let ended = try EventLog(fixture.store.versions).entries().compactMap {
             entry -> DownloadOutcome? in
             let outcome = entry.event.downloadOutcome
             if outcome != nil {
@@ -275,7 +275,7 @@ import StorageTestSupport
         let first = try await fixture.started()
         _ = try await first.update()
         _ = try await fixture.process().start()
-        let strict = try fixture.process { $0.strikes = 1 }
+        let strict = try fixture.process { $0.failedAttempts = 1 }
         try await expect(strict.start()?.rolledBackFrom, equals: "2")
         // The same content under another name, in a format that does not say what it is.
         try fixture.offer("3", content: "2", saysAddresses: false)

@@ -7,20 +7,20 @@ import Synchronization
 /// What is promised is read from the bucket's files alone, as `docs/buckets.md` describes them.
 package final class BucketWorld: Sendable {
     package let store: ModelStore
-    package var versions: VersionStore { shelf.temporary.versions }
-    private let shelf: Shelf
+    package var versions: VersionStore { sourceStore.temporary.versions }
+    private let sourceStore: SourceStore
     /// Acknowledged: version and channel.
     private let acknowledged = Mutex<[(version: String, channel: String)]>([])
     /// The entries as they were first seen.
     private let entries = Mutex<[String: [UInt8]]>([:])
-    private let trouble = Mutex<[String]>([])
+    private let problem = Mutex<[String]>([])
     /// Every pointer that a device could read, and until when.
     private let readable = Mutex<[ReadPointer]>([])
     /// For so many seconds a device finds what a pointer names.
     private let graceHeld = Atomic<Int64>(0)
 
     /// Versions `1` to `5`, which many worlds publish: each shares a file with its neighbours, `5` has what `1` had.
-    package final class Shelf: Sendable {
+    package final class SourceStore: Sendable {
         package let temporary: TemporaryStore
 
         /// - Parameter only: the versions that the store has, if not all.
@@ -40,22 +40,22 @@ package final class BucketWorld: Sendable {
     }
 
     package init(
-        _ shelf: Shelf? = nil, _ dialect: ModelDialect = ModelDialect(),
-        offering versions: String..., packs: PackOptions.Moment = .never
+        _ sourceStore: SourceStore? = nil, _ dialect: ModelDialect = ModelDialect(),
+        offering versions: String..., packs: PackOptions.Timing = .never
     ) throws {
-        self.shelf = try shelf ?? Shelf()
+        self.sourceStore = try sourceStore ?? SourceStore()
         store = ModelStore(dialect)
         for version in versions { try publish(version, by: publisher(packs: packs)) }
     }
 
     /// A world of its own in which all has happened that happened in another one.
     package init(copying other: BucketWorld) {
-        shelf = other.shelf
+        sourceStore = other.sourceStore
         store = ModelStore(copying: other.store)
         acknowledged.withLock { $0 = other.acknowledged.withLock { $0 } }
         entries.withLock { $0 = other.entries.withLock { $0 } }
         readable.withLock { $0 = other.readable.withLock { $0 } }
-        trouble.withLock { $0 = other.broken }
+        problem.withLock { $0 = other.broken }
     }
 
     /// From now on a device that has read a pointer may take so many seconds for what it names.
@@ -83,14 +83,14 @@ package final class BucketWorld: Sendable {
     }
 
     package func publisher(
-        _ actor: String = "one", packs: PackOptions.Moment = .never,
+        _ actor: String = "one", packs: PackOptions.Timing = .never,
         schedule: @escaping RequestSchedule = { _ in .answered },
         options change: (inout PublisherOptions) -> Void = { _ in }
     ) -> OriginPublisher {
         let clock = store.clock
         var options = PublisherOptions()
         options.isDurable = false
-        options.packs.moment = packs
+        options.packs.timing = packs
         options.packs.level = 1
         change(&options)
         return OriginPublisher(
@@ -110,10 +110,10 @@ package final class BucketWorld: Sendable {
 
     // MARK: Promises
 
-    package var broken: [String] { trouble.withLock { $0 } }
+    package var broken: [String] { problem.withLock { $0 } }
 
     private func say(_ what: String, _ when: String) {
-        trouble.withLock { if $0.count < 20 { $0.append("\(what), after \(when)") } }
+        problem.withLock { if $0.count < 20 { $0.append("\(what), after \(when)") } }
     }
 
     /// I2: who has read a pointer finds all of it for the grace.

@@ -69,13 +69,13 @@ package struct PublishingPlace {
     ///   - packs: when it makes packs; unless a test is about them, never.
     ///   - schedule: what happens to the requests to a bucket.
     package func publisher(
-        on fileSystem: any FileSystem = POSIXFileSystem(), packs: PackOptions.Moment = .never,
+        on fileSystem: any FileSystem = POSIXFileSystem(), packs: PackOptions.Timing = .never,
         _ change: (inout PublisherOptions) -> Void = { _ in },
         schedule: @escaping RequestSchedule = { _ in .answered }
     ) -> Publisher {
         var options = PublisherOptions()
         options.isDurable = false
-        options.packs.moment = packs
+        options.packs.timing = packs
         change(&options)
         let clock = clock
         if kind == .directory {
@@ -226,7 +226,7 @@ package struct PublishingPlace {
         ).run()
     }
 
-    /// Gives back what another origin lacks: from that store, and from this directory.
+    /// Gives back what another origin is missing: from that store, and from this directory.
     package func mender(into versions: VersionStore) throws -> OriginMender {
         let location = try OriginReference(parsing: origin).location
         let repair = OriginRepair(into: versions, over: DirectoryTransport(origin), .hasty)
@@ -279,7 +279,7 @@ extension ObjectStorage {
     ) -> OriginPublisher {
         var options = PublisherOptions()
         options.isDurable = false
-        options.packs.moment = .never
+        options.packs.timing = .never
         change(&options)
         return OriginPublisher(self, options: options, pause: { _ in })
     }

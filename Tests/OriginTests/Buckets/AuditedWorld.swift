@@ -9,8 +9,8 @@ struct AuditedWorld {
     private let copy: PublishingPlace?
 
     /// Versions 1 to 3 are gone, then 2 is back in beta, with objects of two epochs; stable offers 5 and 4.
-    init(_ shelf: BucketWorld.Shelf? = nil, in kind: OriginPlace = .bucket) throws {
-        world = try BucketWorld(shelf, offering: "1", "2", "3")
+    init(_ sourceStore: BucketWorld.SourceStore? = nil, in kind: OriginPlace = .bucket) throws {
+        world = try BucketWorld(sourceStore, offering: "1", "2", "3")
         _ = try OriginPruner(world.publisher()).prune(keeping: 1, grace: 0)
         try world.publish("4")
         try world.publish("2", to: "beta")
@@ -52,7 +52,7 @@ struct AuditedWorld {
         let pointer = try require(world.state().pointers[try ChannelName("beta")])
         let release = try require(pointer.liveReleases.first)
         let reader = ReleaseFiles(release, ModelStorage(store), nil)
-        let files = try reader.contents() + reader.packed() + reader.told()
+        let files = try reader.contents() + reader.packed() + reader.announced()
         return try require(files.map(\.key.path).first { $0.contains("\(kind)/") })
     }
 

@@ -191,7 +191,7 @@ import OriginTestSupport
     }
 
     @Test(arguments: places)
-    func `says what a gap of any size lacks`(_ kind: OriginPlace) throws {
+    func `says what a gap of any size is missing`(_ kind: OriginPlace) throws {
         let audited = try AuditedWorld(in: kind)
         let count = audited.entryCount
         try audited.set("log/9999999998.json", audited.bytes(OriginLayout.logEntry(Int64(count))))
@@ -235,9 +235,9 @@ import OriginTestSupport
     func `beside others who meet it between any two requests finds nothing wrong`(
         _ beside: Beside
     ) throws {
-        let shelf = try BucketWorld.Shelf()
+        let sourceStore = try BucketWorld.SourceStore()
         let count = try TestShare(oneIn: 4, of: "audit beside \(beside)").count { number in
-            let audited = try AuditedWorld(shelf)
+            let audited = try AuditedWorld(sourceStore)
             let world = audited.world
             let once = Once(at: number + 1) { try? beside.run(world) }
             let bucket = ModelStorage(audited.store, actor: "check", schedule: { once($0) })

@@ -58,7 +58,7 @@ import OriginTestSupport
         let elsewhere = try world.publish("2", by: world.publisher(packs: .before))
         expect(elsewhere.isUnchanged && elsewhere.figures.requestCount == 5)
         try FileManager.default.moveItem(atPath: aside, toPath: kept)
-        // In another channel the packs are used as they stand, and what lacks is made.
+        // In another channel the packs are used as they stand, and what is missing is made.
         let beta = try world.publish("2", to: "beta", by: world.publisher(packs: .before))
         expect(beta.objects.count == 0 && beta.packing == nil)
         try expect(read(world, ChannelName("beta")).count, equals: 2)
@@ -137,18 +137,18 @@ import OriginTestSupport
         world.expectEnd()
     }
 
-    @Test func `contents that the store lacks are fetched only if that is asked for`() throws {
+    @Test func `contents that the store is missing are fetched only if that is asked for`() throws {
         let world = try BucketWorld(offering: "1")
-        let shelf = try BucketWorld.Shelf(only: ["2"])
+        let sourceStore = try BucketWorld.SourceStore(only: ["2"])
         let notices = Notices()
         let publisher = world.publisher(packs: .before, options: { $0.notice = notices.sink })
-        let without = try publisher.publish("2", of: shelf.temporary.versions)
+        let without = try publisher.publish("2", of: sourceStore.temporary.versions)
         expect(without.packing?.packs.map(\.version), equals: [nil])
         expect(without.fetched.byteCount, equals: 0)
         expect(notices.all.contains { $0.contains("--fetch-bases") })
         _ = try world.publisher().withdraw(VersionName("2"))
         let with = try world.publisher(packs: .before, options: { $0.packs.fetchesBases = true })
-            .publish("2", of: shelf.temporary.versions)
+            .publish("2", of: sourceStore.temporary.versions)
         expect(with.packing?.packs.map(\.version), equals: [nil, "1"])
         expect(with.fetched.count == 1 && with.fetched.byteCount > 1_500)
         try expect(read(world).count, equals: 2)
@@ -190,7 +190,7 @@ import OriginTestSupport
         expect(bounded.lacking.count, equals: 3)
     }
 
-    @Test func `an upload that has fallen two epochs behind goes on under the newest`() throws {
+    @Test func `an upload that has fallen two epochs behind continues under the newest`() throws {
         let world = try BucketWorld(offering: "1", "2")
         let sent = Mutex<[String]>([])
         let publisher = world.publisher(schedule: { request in

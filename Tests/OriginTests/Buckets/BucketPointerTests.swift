@@ -8,7 +8,7 @@ import OriginTestSupport
     static let verbs: [Verb] = [.publish, .back, .beta, .withdraw, .once]
 
     /// What all cases publish: making it anew would take longer than they do.
-    static let shelf = Result { try BucketWorld.Shelf() }
+    static let sourceStore = Result { try BucketWorld.SourceStore() }
 
     /// A version that the verb's channel has not offered yet, for those who come after it.
     private func next(after verb: Verb) -> (version: String, channel: String) {
@@ -23,7 +23,7 @@ import OriginTestSupport
     func `a pointer that is written late replaces no newer one where the store knows If-Match`(
         verb: Verb, requests: Int
     ) throws {
-        let world = try BucketWorld(Self.shelf.get())
+        let world = try BucketWorld(Self.sourceStore.get())
         try verb.prepare(world)
         let late = Once(
             where: { $0.isWrite && $0.key.hasPrefix("channels/") }, .ghost(requests: requests))
@@ -40,11 +40,11 @@ import OriginTestSupport
     func `commands that meet leave the newest pointers where the store knows no If-Match`(
         verb: Verb, other: Verb
     ) throws {
-        let shelf = try Self.shelf.get()
+        let sourceStore = try Self.sourceStore.get()
         var dialect = ModelDialect()
         dialect.tagSpellings = []
         let count = try TestShare(oneIn: 12, of: "pointers \(verb) \(other)").count { index in
-            let world = try BucketWorld(shelf, dialect)
+            let world = try BucketWorld(sourceStore, dialect)
             try verb.prepare(world)
             let once = Once(at: index + 1) { try? other.run(world, "two") { _ in .answered } }
             try? verb.run(world, "one") { once($0) }
@@ -63,7 +63,7 @@ import OriginTestSupport
     ) throws {
         var dialect = ModelDialect()
         dialect.tagSpellings = before
-        let world = try BucketWorld(Self.shelf.get(), dialect)
+        let world = try BucketWorld(Self.sourceStore.get(), dialect)
         try world.publish("1")
         dialect.tagSpellings = after
         world.store.dialect = dialect
@@ -72,7 +72,7 @@ import OriginTestSupport
     }
 
     @Test func `what is too large for a pointer is replaced by what the log says`() throws {
-        let world = try BucketWorld(Self.shelf.get(), offering: "1")
+        let world = try BucketWorld(Self.sourceStore.get(), offering: "1")
         world.store.set("channels/stable.json", Array(repeating: 32, count: 300 << 10))
         try expect(world.publish("2", by: world.publisher()).pointerProblem == nil)
         world.expectEnd()
@@ -83,10 +83,10 @@ import OriginTestSupport
         `a pointer that names an entry which is not there keeps everybody from writing, until it is repaired`()
         throws
     {
-        let world = try BucketWorld(Self.shelf.get(), offering: "1")
-        let standing = try require(world.store.files["channels/stable.json"]?.bytes)
+        let world = try BucketWorld(Self.sourceStore.get(), offering: "1")
+        let existing = try require(world.store.files["channels/stable.json"]?.bytes)
         try world.publish("2")
-        let text = String(decoding: standing, as: UTF8.self)
+        let text = String(decoding: existing, as: UTF8.self)
         let forged = text.replacing("\"log\":2", with: "\"log\":9999999999")
             .replacing(/"sequence":(\d+)}\n$/) { "\"sequence\":\($0.1)9}\n" }
         expect(forged != text)
@@ -107,10 +107,10 @@ import OriginTestSupport
     }
 
     @Test func `a pointer that is not what its entry has is replaced`() throws {
-        let world = try BucketWorld(Self.shelf.get(), offering: "1")
-        let standing = try require(world.store.files["channels/stable.json"]?.bytes)
+        let world = try BucketWorld(Self.sourceStore.get(), offering: "1")
+        let existing = try require(world.store.files["channels/stable.json"]?.bytes)
         try world.publish("2", to: "beta")
-        let forged = String(decoding: standing, as: UTF8.self).replacing(
+        let forged = String(decoding: existing, as: UTF8.self).replacing(
             "\"log\":2", with: "\"log\":3")
         world.store.set("channels/stable.json", Array(forged.utf8))
         let commit = try world.publish("1")
@@ -119,9 +119,9 @@ import OriginTestSupport
     }
 
     @Test func `a hint at an entry that is not there leads nobody over a gap`() throws {
-        let world = try BucketWorld(Self.shelf.get(), offering: "1")
-        let standing = try require(world.store.files["channels/stable.json"]?.bytes)
-        let forged = String(decoding: standing, as: UTF8.self)
+        let world = try BucketWorld(Self.sourceStore.get(), offering: "1")
+        let existing = try require(world.store.files["channels/stable.json"]?.bytes)
+        let forged = String(decoding: existing, as: UTF8.self)
             .replacing("\"log\":2", with: "\"log\":9999999998")
         let last = try require(world.store.files["log/0000000002.json"]?.bytes)
         let store = ModelStore(copying: world.store)

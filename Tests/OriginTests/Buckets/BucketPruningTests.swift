@@ -3,17 +3,17 @@ import OriginTestSupport
 /// Prunes that meet, and what comes to them wrong.
 @Suite struct BucketPruningTests {
     /// An origin of which a prune trims releases, and deletes their files at once.
-    private func world(_ shelf: BucketWorld.Shelf? = nil) throws -> BucketWorld {
-        let world = try BucketWorld(shelf)
+    private func world(_ sourceStore: BucketWorld.SourceStore? = nil) throws -> BucketWorld {
+        let world = try BucketWorld(sourceStore)
         try BucketFaultTests.Verb.prune.prepare(world)
         for version in ["4", "5"] { try world.publish(version) }
         return world
     }
 
-    @Test func `a prune that another one overtakes goes on from what that one has left`() throws {
-        let shelf = try BucketWorld.Shelf()
+    @Test func `a prune that another one overtakes continues from what that one has left`() throws {
+        let sourceStore = try BucketWorld.SourceStore()
         let count = try TestShare(oneIn: 4).count { index in
-            let world = try world(shelf)
+            let world = try world(sourceStore)
             let once = Once(at: index + 1) {
                 try? BucketFaultTests.Verb.prune.run(world, "two") { _ in .answered }
             }
@@ -95,10 +95,10 @@ import OriginTestSupport
         expect(world.broken, equals: [])
     }
 
-    @Test func `a first publish that others overtake goes on from what they have left`() throws {
-        let shelf = try BucketWorld.Shelf()
+    @Test func `a first publish that others overtake continues from what they have left`() throws {
+        let sourceStore = try BucketWorld.SourceStore()
         let count = try TestShare(oneIn: 3).count { index in
-            let world = try BucketWorld(shelf)
+            let world = try BucketWorld(sourceStore)
             let once = Once(at: index + 1) {
                 // Their pointer names a manifest that does not stand where a directory has it.
                 for version in ["1", "2", "3"] {
@@ -147,7 +147,7 @@ import OriginTestSupport
         expectRefusal(.accessDenied, saying: "s3:DeleteObject") {
             try pruner.prune(keeping: 1, grace: 0)
         }
-        // The next one goes on.
+        // The next one continues.
         try expect(OriginPruner(world.publisher()).prune(keeping: 1, grace: 0).garbage.count > 0)
     }
 
@@ -185,9 +185,9 @@ import OriginTestSupport
         `what a prune has trimmed stays for the grace, also if that prune died before devices saw it`()
         throws
     {
-        let shelf = try BucketWorld.Shelf()
+        let sourceStore = try BucketWorld.SourceStore()
         for grace in [Int64(60), 3_600] {
-            let world = try world(shelf)
+            let world = try world(sourceStore)
             world.hold(grace: grace)
             let pruner = world.publisher("one") { request in
                 request.isWrite && request.key.hasPrefix("channels/")

@@ -63,7 +63,7 @@ import OriginTestSupport
         expect(world.broken, equals: [])
     }
 
-    @Test func `a copied origin that lacks packs is not taken over`() throws {
+    @Test func `a copied origin that is missing packs is not taken over`() throws {
         let place = try PackingFixture(scale: 10, publishing: "r1").place
         try place.forgetLog()
         for dropped in ["packs/", "deliveries/"] {

@@ -112,13 +112,13 @@ import OriginTestSupport
             let pointer = try require(offered.pointers.last)
             let release = try require(pointer.releases.first)
             let delivery = try require(try channels.deliveries(of: [pointer]).values.first)
-            let legs = DeliveryLeg.all(
+            let entries = DeliveryEntry.all(
                 of: delivery, release, in: pointer, besides: offered.pointers + offered.others)
-            let leg = try require(legs.last)
-            expect(leg.version == "1" && leg.channel?.description == "beta")
-            let sentence = leg.sentence(to: "2") { "\($0) B" }
+            let entry = try require(entries.last)
+            expect(entry.version == "1" && entry.channel?.description == "beta")
+            let sentence = entry.sentence(to: "2") { "\($0) B" }
             expect(sentence.hasPrefix("2 from 1 of channel beta: "))
-            let alone = try require(DeliveryLeg.all(of: delivery, release, in: pointer).last)
+            let alone = try require(DeliveryEntry.all(of: delivery, release, in: pointer).last)
             expect(
                 alone.sentence(to: "2") { "\($0) B" }.contains(
                     "from a content that no channel here lists"))

@@ -41,18 +41,18 @@ import Origin
     func probedNothing() throws {
         let store = ModelStore()
         let report = try OriginAudit(ModelStorage(store), probing).run()
-        expect(report.absence?.contains("there is no origin in s3://model/origin"), equals: true)
-        expect(report.absence?.contains("is deleted"), equals: true)
+        expect(report.missing?.contains("there is no origin in s3://model/origin"), equals: true)
+        expect(report.missing?.contains("is deleted"), equals: true)
         expect(store.files.isEmpty)
         // Without the right to delete it says what stays.
         let poor = ModelStorage(store, rights: [.get, .put, .list])
         let left = try OriginAudit(poor, probing).run()
-        expect(left.absence?.contains("10 files of that may be left in probe/"), equals: true)
+        expect(left.missing?.contains("10 files of that may be left in probe/"), equals: true)
         expect(store.files.count, equals: 10)
         // Where an origin is, that goes with the next prune.
         let audited = try AuditedWorld()
         let probed = try audited.audit { $0.isProbing = true }
-        expect(probed.absence == nil && probed.raceCount == 10)
+        expect(probed.missing == nil && probed.raceCount == 10)
     }
 
     @Test func `finds that a log is gone, whether or not the store is tried`() throws {
@@ -62,7 +62,7 @@ import Origin
                 audited.store.set(key, nil)
             }
             let report = try audited.audit { $0.isProbing = isProbing }
-            expect(report.findings.map(\.kind) == [.missingEntry] && report.absence == nil)
+            expect(report.findings.map(\.kind) == [.missingEntry] && report.missing == nil)
             expect(report.findings.first?.message.contains("is gone"), equals: true)
         }
     }

@@ -137,12 +137,14 @@ import OriginTestSupport
 
     @Test(arguments: Verb.allCases)
     func `that repeats what it was sent has no key repeated in a message`(_ verb: Verb) throws {
-        let shelf = try BucketWorld.Shelf()
+        let sourceStore = try BucketWorld.SourceStore()
         let keys = AccessKeys(
             id: "AKIAIOSFODNN7EXAMPLE", secret: "a secret that nobody sees",
             sessionToken: "a t0ken that nobody sees")
         let bucket = try S3Storage.updates(FixedKeys(keys), EchoCarrier())
-        let error = expectRefusal(.accessDenied) { try verb.run(bucket, shelf.temporary.versions) }
+        let error = expectRefusal(.accessDenied) {
+            try verb.run(bucket, sourceStore.temporary.versions)
+        }
         for hidden in [keys.secret, "a t0ken that nobody sees", keys.id, "t0ken", "NOBODY SEES"] {
             expect(error?.message.contains(hidden), equals: false, "\(error?.message ?? "")")
         }
@@ -208,7 +210,7 @@ import OriginTestSupport
         let files = world.store.files
         expect(files.keys.contains { $0.contains(kind) })
         // A store that has nothing but its version needs all that the bucket can give.
-        let shelf = try BucketWorld.Shelf(only: ["5"])
+        let sourceStore = try BucketWorld.SourceStore(only: ["5"])
         var bucket = LyingStorage(
             ModelStorage(
                 world.store,
@@ -218,15 +220,15 @@ import OriginTestSupport
             ))
         bucket.content = { $0.contains(kind) ? lie.bytes(of: $0, among: files) : nil }
         let publisher = bucket.publisher {
-            ($0.packs.moment, $0.packs.fetchesBases, $0.packs.level) = (.before, true, 1)
+            ($0.packs.timing, $0.packs.fetchesBases, $0.packs.level) = (.before, true, 1)
         }
-        let deeds: [() throws -> Void] = [
-            { _ = try publisher.publish("5", of: shelf.temporary.versions) },
-            { _ = try publisher.pack("5", of: shelf.temporary.versions, in: .stable) },
+        let operations: [() throws -> Void] = [
+            { _ = try publisher.publish("5", of: sourceStore.temporary.versions) },
+            { _ = try publisher.pack("5", of: sourceStore.temporary.versions, in: .stable) },
             { _ = try OriginPruner(publisher).prune(keeping: 1, grace: 3_600) },
         ]
         // How each ends is its own affair; what stands there then is whole, and right.
-        for deed in deeds { _ = code { try deed() } }
+        for operation in operations { _ = code { try operation() } }
         world.check(after: "the verbs")
         expect(world.broken, equals: [])
         let audit = OriginAudit(ModelStorage(world.store), .hasty(isDeep: true))

@@ -31,7 +31,7 @@ import StorageTestSupport
         for (key, byteCount) in (shown + shown.prefix(300)).shuffled() {
             try table.add(key, byteCount)
         }
-        table.seal()
+        table.sort()
         expect(table.count, equals: shown.count)
         for (index, (key, byteCount)) in files {
             let isRight =
@@ -49,7 +49,7 @@ import StorageTestSupport
         let files = try Self.files().map(\.0)
         var table = KeyTable()
         for key in files.prefix(500) { try table.add(key, 1) }
-        table.seal()
+        table.sort()
         var set = KeySet(of: table)
         let given = files.indices.filter { $0 % 3 == 0 }.map { files[$0] }
         set.insert(ListedFiles(given, in: table))
@@ -69,10 +69,10 @@ import StorageTestSupport
             }
             try table.add(OriginKey(.object, try require(ObjectID(bytes: bytes)), in: 3), 5_000)
         }
-        // Room for 64 more is kept in each of 256 places.
+        // Space for 64 more is kept in each of 256 places.
         let most = 41 * (count + 256 * 64)
         expect(table.heldByteCount <= most)
-        table.seal()
+        table.sort()
         expect(table.count == count && table.heldByteCount <= most)
     }
 

@@ -18,7 +18,7 @@ import OriginTestSupport
         var mayBeTakenOver: Bool { self == .published || self == .copied }
 
         /// - Returns: the bucket, and a store with its versions.
-        func make() throws -> (store: ModelStore, versions: VersionStore, shelf: Any) {
+        func make() throws -> (store: ModelStore, versions: VersionStore, sourceStore: Any) {
             if self == .copied {
                 let place = try PublishingPlace(offering: "1")
                 try Damage.forgetLog(of: place.origin)
@@ -52,8 +52,8 @@ import OriginTestSupport
     func `no verb begins a log there unasked, and each says what is the matter`(
         _ left: Left
     ) throws {
-        let (store, versions, shelf) = try left.make()
-        defer { withExtendedLifetime(shelf) {} }
+        let (store, versions, sourceStore) = try left.make()
+        defer { withExtendedLifetime(sourceStore) {} }
         let before = store.files
         let publisher = publisher(store)
         let verbs: [(String, () throws -> Void)] = [
@@ -87,8 +87,8 @@ import OriginTestSupport
 
     @Test(arguments: Left.allCases.filter { !$0.mayBeTakenOver })
     func `what stands in a later epoch is not taken over`(_ left: Left) throws {
-        let (store, versions, shelf) = try left.make()
-        defer { withExtendedLifetime(shelf) {} }
+        let (store, versions, sourceStore) = try left.make()
+        defer { withExtendedLifetime(sourceStore) {} }
         let before = store.files
         let publisher = publisher(store, takesOver: true)
         expectRefusal(.damagedOrigin) { try publisher.publish("1", of: versions) }
@@ -109,8 +109,8 @@ import OriginTestSupport
 
     @Test(arguments: Left.allCases.filter(\.mayBeTakenOver))
     func `who is told to takes over what stands there`(_ left: Left) throws {
-        let (store, versions, shelf) = try left.make()
-        defer { withExtendedLifetime(shelf) {} }
+        let (store, versions, sourceStore) = try left.make()
+        defer { withExtendedLifetime(sourceStore) {} }
         let notes = Notices()
         let offeredBefore = try OriginChannels(ModelStorage(store)).offered().pointers
         let commit = try publisher(store, takesOver: true, notes: notes).publish(
@@ -134,8 +134,8 @@ import OriginTestSupport
     }
 
     @Test func `a pointer of the old log that could not be written is mended by a check`() throws {
-        let (store, versions, shelf) = try Left.published.make()
-        defer { withExtendedLifetime(shelf) {} }
+        let (store, versions, sourceStore) = try Left.published.make()
+        defer { withExtendedLifetime(sourceStore) {} }
         let notes = Notices()
         let bucket = ModelStorage(
             store,
@@ -144,7 +144,7 @@ import OriginTestSupport
         let publisher = bucket.publisher { ($0.takesOver, $0.notice) = (true, { notes.add($0) }) }
         _ = try publisher.publish("5", of: versions)
         expect(notes.all.contains { $0.contains("channels/beta.json could not be written") })
-        let world = try require(shelf as? BucketWorld)
+        let world = try require(sourceStore as? BucketWorld)
         let mended = try OriginAudit(
             ModelStorage(store), repairingFrom: OriginMender([world.versions])
         ).run()
@@ -157,11 +157,11 @@ import OriginTestSupport
         isSigned: Bool
     ) throws {
         let people = try SignedPlace(.bucket)
-        let sealing = try isSigned ? people.sealing(people.alice) : PointerSealing()
-        for channel in ["beta", "stable"] { try people.publish("1", sealing, to: channel) }
+        let signing = try isSigned ? people.signing(people.alice) : PointerSigning()
+        for channel in ["beta", "stable"] { try people.publish("1", signing, to: channel) }
         try people.cutLog(after: 0)
         let taking = people.place.publisher(
-            { ($0.sealing, $0.takesOver) = (sealing, true) },
+            { ($0.signing, $0.takesOver) = (signing, true) },
             schedule: { request in
                 let isPointer = request.verb == .putIf && request.key.hasPrefix("channels/")
                 return isPointer ? .end(isApplied: false) : .answered
@@ -169,18 +169,18 @@ import OriginTestSupport
         _ = refusal { try taking.publish("2", of: people.place.versions) }
         try expect(people.place.bytes(OriginLayout.logEntry(1)) != nil)
         try expect(people.pointer("beta").log != nil)
-        try people.publish("2", sealing)
-        try people.publish("2", sealing, to: "beta")
+        try people.publish("2", signing)
+        try people.publish("2", signing, to: "beta")
         try expect(OriginAudit(people.place.storage()).run().findings, equals: [])
         // A pointer that is newer than what was taken over shows that entries are lost.
         try people.cutLog(after: 1)
-        expectRefusal(.damagedOrigin) { try people.publish("1", sealing) }
+        expectRefusal(.damagedOrigin) { try people.publish("1", signing) }
     }
 
     @Test(arguments: [1_000, 3])
     func `the newest epoch is found in an origin of any size`(pageCountMax: Int) throws {
-        let (store, _, shelf) = try Left.pruned.make()
-        defer { withExtendedLifetime(shelf) {} }
+        let (store, _, sourceStore) = try Left.pruned.make()
+        defer { withExtendedLifetime(sourceStore) {} }
         store.dialect.pageCountMax = pageCountMax
         let object = try address(of: "late")
         for epoch in [9, 10, 11] as [Int64] {

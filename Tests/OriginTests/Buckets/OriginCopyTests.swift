@@ -50,7 +50,7 @@ import OriginTestSupport
     }
 
     @Test(arguments: OriginPlace.timed, [true, false])
-    func `a copy that was killed anywhere goes on, and is an origin like any other`(
+    func `a copy that was killed anywhere continues, and is an origin like any other`(
         kind: OriginPlace, hasLog: Bool
     ) throws {
         let place = try directory(hasLog: hasLog).place

@@ -190,9 +190,9 @@ import BucketTestSupport
             channel: try ChannelName("new"), sequence: 1, createdAt: 0,
             releases: larger.releases)
         for (changed, isRefused) in [(larger, true), (smaller, false), (another, true)] {
-            let thrown = code { try LogCommit.checkRoom(for: changed, upon: state, enough) }
+            let thrown = code { try LogCommit.checkSpace(for: changed, upon: state, enough) }
             expect(thrown, equals: (isRefused ? .tooLarge : nil))
-            let over = code { try LogCommit.checkRoom(for: changed, upon: state, small) }
+            let over = code { try LogCommit.checkSpace(for: changed, upon: state, small) }
             expect(over, equals: (isRefused ? .tooLarge : nil))
         }
     }

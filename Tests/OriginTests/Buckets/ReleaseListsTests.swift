@@ -17,7 +17,7 @@ import StorageTestSupport
         }
         var table = KeyTable()
         for key in keys.prefix(Self.count) { try table.add(key, 1) }
-        table.seal()
+        table.sort()
         self.table = table
     }
 

@@ -14,8 +14,8 @@ import OriginTestSupport
         people = try SignedPlace()
         let world = try BucketWorld()
         self.world = world
-        let alice = try people.sealing(people.alice)
-        let publisher = world.publisher(options: { $0.sealing = alice })
+        let alice = try people.signing(people.alice)
+        let publisher = world.publisher(options: { $0.signing = alice })
         for version in ["1", "2", "3"] { try world.publish(version, by: publisher) }
         try world.publish("1", to: "beta", by: publisher)
         _ = try OriginPruner(publisher).prune(keeping: 2, grace: 0)
@@ -102,7 +102,7 @@ import OriginTestSupport
         let number = start.number + 1
         let forgeries = try forgeries(start)
         expect(forgeries.count > 250)
-        let alice = try people.sealing(people.alice)
+        let alice = try people.signing(people.alice)
         let keys = try TrustedKeys([people.key(people.alice)])
         for forgery in forgeries {
             let world = BucketWorld(copying: self.world)
@@ -110,7 +110,7 @@ import OriginTestSupport
             world.store.set(OriginLayout.logEntry(number), forgery.bytes)
             let notices = Notices()
             func publisher() -> OriginPublisher {
-                world.publisher(options: { ($0.sealing, $0.notice) = (alice, notices.sink) })
+                world.publisher(options: { ($0.signing, $0.notice) = (alice, notices.sink) })
             }
             // Somebody prunes every night, without a key.
             let pruned = refusal {
@@ -170,7 +170,7 @@ import OriginTestSupport
         "costs a few requests where there are many, and it is said which are passed over",
         arguments: ["publish", "withdraw", "resign", "prune"])
     func many(_ verb: String) throws {
-        let alice = try people.sealing(people.alice)
+        let alice = try people.signing(people.alice)
         let start = try world.state().number
         var costs: [Int] = []
         for count in [0, 32] as [Int64] {
@@ -179,7 +179,7 @@ import OriginTestSupport
             try flood(world, count)
             let notices = Notices()
             let publisher = world.publisher(options: {
-                ($0.sealing, $0.notice) = (alice, notices.sink)
+                ($0.signing, $0.notice) = (alice, notices.sink)
             })
             let before = world.store.requestCount
             switch verb {
@@ -201,12 +201,12 @@ import OriginTestSupport
 
     @Test("costs a prune a few looks at each of many prunes, whatever times they say")
     func prunes() throws {
-        let alice = try people.sealing(people.alice)
+        let alice = try people.signing(people.alice)
         var costs: [Int] = []
         for count in [32, 64] as [Int64] {
             let world = BucketWorld(copying: self.world)
             try Data(noted).write(to: URL(filePath: people.memoryFile(people.alice)))
-            _ = try world.publisher(options: { $0.sealing = alice }).withdraw(VersionName("3"))
+            _ = try world.publisher(options: { $0.signing = alice }).withdraw(VersionName("3"))
             let state = try world.state().entry
             try flood(world, count) { entry, number in
                 (entry.kind, entry.prunedAt, entry.createdAt) = (.prune, number, 1)
@@ -221,7 +221,7 @@ import OriginTestSupport
             }
             let clock = world.store.clock
             var options = PublisherOptions()
-            (options.sealing, options.isDurable) = (alice, false)
+            (options.signing, options.isDurable) = (alice, false)
             let publisher = OriginPublisher(
                 disk, options: options, now: { clock.now }, pause: { _ in clock.advance(1) })
             _ = try OriginPruner(publisher).prune(keeping: 1, grace: 0)
@@ -247,7 +247,7 @@ import OriginTestSupport
             entry.pointers[.stable] = pointer
             entry.channels[.stable] = state.number + 1
         }
-        let system = try require(ToldSystem("codepush"))
+        let system = try require(AnnouncedSystem("codepush"))
         let name = HistoryName(system: system, channel: .stable)
         let changes: [(inout LogEntry) throws -> Void] = [
             { $0.epoch += 2 }, { $0.epoch = 100 }, { $0.epoch = -1 }, { $0.keptFrom = 0 },

@@ -2,7 +2,7 @@ import OriginTestSupport
 
 /// What a publisher keeps to be quicker the next time never keeps a release from being published.
 @Suite("A publisher whose frames cannot be kept") struct PackCacheTests {
-    enum Trouble: String, CaseIterable, Sendable, CustomTestStringConvertible {
+    enum Problem: String, CaseIterable, Sendable, CustomTestStringConvertible {
         case files = "a file in place of the directory"
         case directories = "directories in place of all its files"
         case refused = "files of somebody else that can be neither read nor replaced"
@@ -14,9 +14,9 @@ import OriginTestSupport
     init() throws { fixture = try PackingFixture(3, scale: 10, publishing: "r1") }
 
     /// - Parameter sound: a publisher that has kept what the next release needs.
-    private func cause(_ trouble: Trouble, as sound: PackingFixture) throws {
+    private func cause(_ problem: Problem, as sound: PackingFixture) throws {
         let directory = fixture.place.origin + "/.publish/frames"
-        switch trouble {
+        switch problem {
         case .files:
             Damage.remove(directory)
             try Damage.overwriteOrCreate(directory, with: [1, 2, 3])
@@ -31,11 +31,11 @@ import OriginTestSupport
 
     @Test(
         "makes the same packs without them, says so once, and leaves nothing behind",
-        arguments: Trouble.allCases)
-    func survives(_ trouble: Trouble) throws {
+        arguments: Problem.allCases)
+    func survives(_ problem: Problem) throws {
         let sound = try PackingFixture(copying: fixture, to: "sound")
         let expected = try require(try sound.publish("r2").packing)
-        try cause(trouble, as: sound)
+        try cause(problem, as: sound)
         let notices = Notices()
         // Nobody may read or replace what is kept of earlier packing.
         let disk = FaultyFileSystem { operation in
@@ -47,7 +47,7 @@ import OriginTestSupport
                         && !operation.name.hasPrefix("unkept-")
                 default: false
                 }
-            return trouble == .refused && isOthers
+            return problem == .refused && isOthers
                 ? StoreError(.permission, "it is somebody else's") : nil
         }
         let publisher = fixture.publisher(.before, on: disk) { $0.notice = notices.sink }

@@ -5,7 +5,7 @@ import OriginTestSupport
 
     init() throws { fixture = try PackingFixture(2, scale: 10, publishing: "r1") }
 
-    @Test("is asked for room before it compresses, and a release without room has no packs")
+    @Test("is asked for space before it compresses, and a release without space has no packs")
     func space() throws {
         // The remedy names all of it.
         let fixture = PackingFixture(fixture, origin: "an origin")
@@ -26,7 +26,7 @@ import OriginTestSupport
     }
 
     @Test(
-        "leaves nothing of packs for which the room was not enough, and the release is offered",
+        "leaves nothing of packs for which the space was not enough, and the release is offered",
         arguments: [false, true])
     func fullWhilePacking(_ isOfOthers: Bool) throws {
         let frames = fixture.kept("frames")
@@ -37,7 +37,7 @@ import OriginTestSupport
         try SigningKey.generate().write(to: file)
         let signer = try KeyFileSigner(file: file)
         let plan = try fixture.publisher(.before, on: disk) {
-            if isOfOthers { $0.sealing.signers = [signer] }
+            if isOfOthers { $0.signing.signers = [signer] }
         }.publish(
             "r2", of: fixture.place.versions,
             as: ReleaseOffer(channel: isOfOthers ? ChannelName("beta") : .stable))

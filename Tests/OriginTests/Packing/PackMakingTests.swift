@@ -218,7 +218,7 @@ import Zstandard
         try fixture.readAll([])
     }
 
-    @Test func `stops soon when it is interrupted, and goes on with what it has`() throws {
+    @Test func `stops soon when it is interrupted, and continues with what it has`() throws {
         let count = Mutex(0)
         expectRefusal(.interrupted) {
             try fixture.publish("r1") { options in

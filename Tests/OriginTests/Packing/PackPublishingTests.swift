@@ -15,7 +15,7 @@ import OriginTestSupport
     }
 
     @Test(
-        "makes a pack from the release before, of what that lacks, whatever its files are called",
+        "makes a pack from the release before, of what that is missing, whatever its files are called",
         arguments: places)
     func fromTheOneBefore(_ kind: OriginPlace) throws {
         let fixture = try PackingFixture(in: kind, publishing: "r1", "r2")

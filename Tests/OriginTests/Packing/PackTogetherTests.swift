@@ -12,14 +12,14 @@ import OriginTestSupport
         return disk
     }
 
-    private func impatient() -> Publisher {
+    private func hurried() -> Publisher {
         fixture.publisher(.never) { $0.waitLimit = .zero }
     }
 
     @Test func `a withdrawal does not wait for packs, and what it takes back gets none`() throws {
         let failure = Mutex<StoreError.Code?>(.io)
         let disk = whilePacking {
-            let found = code { try impatient().withdraw(VersionName("r1")) }
+            let found = code { try hurried().withdraw(VersionName("r1")) }
             failure.withLock { $0 = found }
         }
         let plan = try fixture.publisher(.before, on: disk).publish(
@@ -49,7 +49,7 @@ import OriginTestSupport
 
     @Test
     func `packs that come later change nothing when their release has been withdrawn`() throws {
-        let disk = whilePacking { _ = try? impatient().withdraw(VersionName("r2")) }
+        let disk = whilePacking { _ = try? hurried().withdraw(VersionName("r2")) }
         let plan = try fixture.publisher(.after, on: disk).publish("r2", of: fixture.place.versions)
         expect(plan.packing?.isWithdrawn == true && plan.packing?.packs == [])
         let pointer = try fixture.pointer()
@@ -62,7 +62,7 @@ import OriginTestSupport
 
     @Test func `packs that come later find their release behind a newer one`() throws {
         let versions = try fixture.place.store.reopened()
-        let disk = whilePacking { _ = try? impatient().publish("r3", of: versions) }
+        let disk = whilePacking { _ = try? hurried().publish("r3", of: versions) }
         try fixture.publisher(.after, on: disk).publish("r2", of: fixture.place.versions)
         let releases = try fixture.pointer().releases
         expect(releases.map { $0.version?.name.description }, equals: ["r3", "r2", "r1"])

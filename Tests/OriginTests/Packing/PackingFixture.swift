@@ -74,10 +74,10 @@ struct PackingFixture {
 
     /// A publisher that makes packs, fast unless the options say otherwise.
     func publisher(
-        _ moment: PackOptions.Moment = .before, on disk: any FileSystem = POSIXFileSystem(),
+        _ timing: PackOptions.Timing = .before, on disk: any FileSystem = POSIXFileSystem(),
         _ change: (inout PublisherOptions) -> Void = { _ in }
     ) -> Publisher {
-        place.publisher(on: disk, packs: moment) {
+        place.publisher(on: disk, packs: timing) {
             $0.packs.level = 3
             change(&$0)
         }

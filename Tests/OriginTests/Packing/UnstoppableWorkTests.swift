@@ -8,7 +8,7 @@ import Zstandard
         try expect(UnstoppableWork.run(unless: { false }) { 7 }, equals: 7)
         expectRefusal(.outOfMemory) {
             try UnstoppableWork.run(unless: { false }) { () throws(StoreError) -> Int in
-                throw StoreError(.outOfMemory, "no room")
+                throw StoreError(.outOfMemory, "no space")
             }
         }
     }

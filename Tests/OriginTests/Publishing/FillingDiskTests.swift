@@ -7,7 +7,7 @@ import OriginTestSupport
     init() throws { fixture = try PackingFixture(2, scale: 10, publishing: "r1") }
 
     private func survive(
-        after count: Int, _ channel: ChannelName, _ moment: PackOptions.Moment
+        after count: Int, _ channel: ChannelName, _ timing: PackOptions.Timing
     ) throws -> Bool {
         let place = try PackingFixture(copying: fixture, to: "origin-\(UUID().uuidString)")
         defer { Damage.remove(place.place.origin) }
@@ -23,7 +23,7 @@ import OriginTestSupport
         let offer = ReleaseOffer(channel: channel)
         var message = ""
         do throws(StoreError) {
-            try place.publisher(moment, on: disk).publish("r2", of: place.place.versions, as: offer)
+            try place.publisher(timing, on: disk).publish("r2", of: place.place.versions, as: offer)
         } catch {
             expect(error.code, equals: .outOfSpace)
             message = error.message
@@ -39,8 +39,8 @@ import OriginTestSupport
             expect(after, equals: "r2", comment)
         }
         if !message.isEmpty { expect(message.contains("castree prune"), comment) }
-        // With room the same command ends it.
-        try place.publisher(moment).publish("r2", of: place.place.versions, as: offer)
+        // With space the same command ends it.
+        try place.publisher(timing).publish("r2", of: place.place.versions, as: offer)
         try expect(place.offered(channel.description), equals: "r2", comment)
         let list = try Damage.contents(place.place.origin + "/channels.json")
         try expect(ChannelList.names(parsing: list).contains(channel), comment)
@@ -48,11 +48,11 @@ import OriginTestSupport
     }
 
     @Test(
-        "says what the channel offers, which is the old release or the new one; repeated with room, it is done",
-        arguments: ["stable", "beta"], [PackOptions.Moment.before, .after, .never])
-    func full(_ channel: String, _ moment: PackOptions.Moment) throws {
+        "says what the channel offers, which is the old release or the new one; repeated with space, it is done",
+        arguments: ["stable", "beta"], [PackOptions.Timing.before, .after, .never])
+    func full(_ channel: String, _ timing: PackOptions.Timing) throws {
         let channel = try ChannelName(channel)
-        let share = TestShare(oneIn: 12, of: "filling \(channel) \(moment)")
-        try expect(share.count { try survive(after: $0, channel, moment) } > 8)
+        let share = TestShare(oneIn: 12, of: "filling \(channel) \(timing)")
+        try expect(share.count { try survive(after: $0, channel, timing) } > 8)
     }
 }

@@ -20,8 +20,8 @@ import OriginTestSupport
                 operation.allocates && operation.access == nil && isFull.withLock { $0 }
             return isRefused ? operation.error(ENOSPC) : nil
         }
-        disk.onEach { moment, operation in
-            guard moment == .after, operation.verb == .remove, frees(operation.path) else { return }
+        disk.onEach { timing, operation in
+            guard timing == .after, operation.verb == .remove, frees(operation.path) else { return }
             isFull.withLock { $0 = false }
         }
         return disk
@@ -49,7 +49,7 @@ import OriginTestSupport
         }
     }
 
-    @Test func `is what a withdrawal advises that finds no room`() throws {
+    @Test func `is what a withdrawal advises that finds no space`() throws {
         let disk = stuffed(frees: { _ in false })
         let error = expectRefusal(.outOfSpace, saying: "castree prune") {
             try place.publisher(on: disk).withdraw(try VersionName("13"))
@@ -59,7 +59,8 @@ import OriginTestSupport
     }
 
     @Test(
-        "is what packing advises that finds no room, and collecting itself says that it needs some")
+        "is what packing advises that finds no space, and collecting itself says that it needs some"
+    )
     func advice() throws {
         let verbs: [(Publisher) throws -> Void] = [
             { _ = try $0.pack("13", of: place.versions) },

@@ -30,7 +30,7 @@ import OriginTestSupport
             case .plan: _ = try publisher.plan("1", of: place.versions)
             case .withdraw: _ = try publisher.withdraw(VersionName("3"))
             case .pack: _ = try publisher.pack("3", of: place.versions)
-            case .enable: _ = try publisher.engine().beginTelling(of: [.stable], nil) { _ in }
+            case .enable: _ = try publisher.engine().beginAnnouncing(of: [.stable], nil) { _ in }
             case .prune: try publisher.collect(OriginRetention(releaseCount: 1, graceSeconds: 0))
             case .planPrune:
                 _ = try OriginPruner(publisher.engine(isDraft: true)).prune(
@@ -75,7 +75,7 @@ import OriginTestSupport
         try expect(place.published(), equals: before)
     }
 
-    @Test func `a check finds it, and after a repair the log goes on from what is left`() throws {
+    @Test func `a check finds it, and after a repair the log continues from what is left`() throws {
         lose(from: 6, through: 6, in: place)
         let found = try findings()
         expect(found.map(\.kind), equals: [.wrongPointer])

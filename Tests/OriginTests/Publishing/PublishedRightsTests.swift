@@ -141,8 +141,8 @@ import OriginTestSupport
         try Damage.setMode(shard, 0o700)
         try FileManager.default.createDirectory(atPath: work, withIntermediateDirectories: false)
         let disk = FaultyFileSystem()
-        disk.onEach { moment, operation in
-            guard moment == .before else { return }
+        disk.onEach { timing, operation in
+            guard timing == .before else { return }
             if operation.verb == .open, operation.path == work { Damage.remove(work) }
             // It comes after the objects.
             if operation.path.hasSuffix("/channels") { try? Damage.setMode(shard, 0o755) }

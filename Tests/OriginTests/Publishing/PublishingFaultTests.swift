@@ -5,7 +5,7 @@ import OriginTestSupport
     /// What somebody does to an origin that offers r1 with its packs.
     struct Verb: Sendable, CustomTestStringConvertible {
         var testDescription: String
-        var packs = PackOptions.Moment.never
+        var packs = PackOptions.Timing.never
         /// The releases that a reader may find when it failed half-way, and must find when it is done.
         var before: String? = "r1"
         var after: String? = "r2"
@@ -130,8 +130,8 @@ import OriginTestSupport
 
     @Test(
         "makes bytes durable before their names, packs before deliveries, and all before the pointer",
-        arguments: [PackOptions.Moment.never, .before])
-    func order(_ packs: PackOptions.Moment) throws {
+        arguments: [PackOptions.Timing.never, .before])
+    func order(_ packs: PackOptions.Timing) throws {
         let place = try makePlace(for: Self.publish)
         let disk = FaultyFileSystem()
         let publisher = place.publisher(packs, on: disk) { $0.isDurable = true }

@@ -8,29 +8,31 @@ import OriginTestSupport
     }
 
     @Test(arguments: places)
-    func `a version that lacks objects, and makes nothing`(_ kind: OriginPlace) throws {
+    func `a version that is missing objects, and makes nothing`(_ kind: OriginPlace) throws {
         let place = try PublishingPlace(kind)
         let path = try TreePath("f")
         let manifest = try Manifest(
             version: VersionName("3"), ordinal: 3, createdAt: 1,
             entries: [.init(path: path, address: address(of: "not here"), byteCount: 8)])
         try place.versions.register(manifest)
-        expectRefusal(.incompleteVersion, saying: "lacks 1 object (") { try place.publish("3") }
+        expectRefusal(.incompleteVersion, saying: "is missing 1 object (") {
+            try place.publish("3")
+        }
         expectRefusal(.incompleteVersion) { try place.publisher().plan("3", of: place.versions) }
         try expect(place.published().isEmpty)
     }
 
-    // Fields that castree does not know are kept, so somebody else may leave no room.
+    // Fields that castree does not know are kept, so somebody else may leave no space.
     @Test func `to write a pointer that readers refuse for its size`() throws {
         let place = try PublishingPlace(offering: "1")
         let path = place.origin + "/channels/stable.json"
         let text = try String(contentsOfFile: path, encoding: .utf8)
         let member = ",\"x\":\"\"}\n"
         let plain = text.replacing(#/"log":[0-9]+,/#, with: "")
-        let room = ChannelPointer.byteCountMax - plain.utf8.count + 2 - member.utf8.count
+        let space = ChannelPointer.byteCountMax - plain.utf8.count + 2 - member.utf8.count
         let full =
             String(plain.dropLast(2))
-            + member.replacing("\"\"}", with: "\"" + String(repeating: "y", count: room) + "\"}")
+            + member.replacing("\"\"}", with: "\"" + String(repeating: "y", count: space) + "\"}")
         expect(full.utf8.count, equals: ChannelPointer.byteCountMax)
         try Data(full.utf8).write(to: URL(filePath: path))
         try place.forgetLog()
@@ -55,7 +57,7 @@ import OriginTestSupport
         try expect(verifying.publish("1", of: place.versions).isUnchanged)
         try expect(place.published(), equals: before)
         let key = try place.objectKey("<h1>one</h1>")
-        func standing() throws -> [String: [UInt8]] {
+        func existing() throws -> [String: [UInt8]] {
             try place.published().filter { $0.key.hasSuffix(key) }
         }
         for isPruned in [false, true] {
@@ -63,13 +65,13 @@ import OriginTestSupport
                 try place.publisher().collect(OriginRetention(releaseCount: 2, graceSeconds: 0))
             }
             let release = try require(place.pointer()?.releases.last)
-            let (files, pointer) = try (standing(), place.bytes("channels/stable.json"))
+            let (files, pointer) = try (existing(), place.bytes("channels/stable.json"))
             expect(!files.isEmpty)
             // Of what stands in a bucket only the size is looked at.
             let damage: [UInt8]? = kind == .directory ? Array("<h1>0ne</h1>".utf8) : nil
             for key in files.keys { try place.set(key, damage) }
             try expect(verifying.publish("1", of: place.versions).objects.count >= 1)
-            try expect(standing().values.contains(Array("<h1>one</h1>".utf8)))
+            try expect(existing().values.contains(Array("<h1>one</h1>".utf8)))
             try expect(place.offered(), equals: ["2", "1"])
             let mended = try require(place.pointer()?.releases.last)
             expect(mended.sequence == release.sequence && mended.createdAt == release.createdAt)
@@ -204,7 +206,7 @@ import OriginTestSupport
         }
     }
 
-    @Test func `to begin where the disk has no room, and says how much is needed`() throws {
+    @Test func `to begin where the disk has no space, and says how much is needed`() throws {
         let place = try PublishingPlace()
         let disk = FullFileSystem()
         expectRefusal(.outOfSpace, saying: " are needed") {
@@ -215,7 +217,8 @@ import OriginTestSupport
     }
 
     @Test(arguments: places)
-    func `to go on when it is asked to stop; the next one goes on`(_ kind: OriginPlace) throws {
+    func `to continue when it is asked to stop; the next one continues`(_ kind: OriginPlace) throws
+    {
         let place = try PublishingPlace(kind, offering: "1")
         let stopped = place.publisher { $0.isInterrupted = { true } }
         expectRefusal(.interrupted) { try stopped.publish("2", of: place.versions) }

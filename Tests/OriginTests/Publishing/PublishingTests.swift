@@ -2,7 +2,7 @@ import OriginTestSupport
 
 @Suite("A publisher") struct PublishingTests {
     @Test(
-        "makes an origin from which a reader gets each release byte for byte, writes only what lacks, and what it planned",
+        "makes an origin from which a reader gets each release byte for byte, writes only what is missing, and what it planned",
         arguments: places)
     func wholeRelease(_ kind: OriginPlace) throws {
         let place = try PublishingPlace(kind)

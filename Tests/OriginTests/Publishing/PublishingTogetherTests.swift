@@ -47,8 +47,8 @@ import OriginTestSupport
             let count = Mutex(0)
             let refusal = Mutex<StoreError.Code?>(nil)
             let at = moment + 1
-            disk.onEach { moment, _ in
-                guard moment == .before else { return }
+            disk.onEach { timing, _ in
+                guard timing == .before else { return }
                 let number = count.withLock { count in
                     count += 1
                     return count

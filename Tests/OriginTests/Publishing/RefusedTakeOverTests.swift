@@ -25,7 +25,7 @@ import OriginTestSupport
         func run(_ signed: SignedPlace) throws {
             let place = signed.place
             let publisher = place.publisher()
-            let others = signed.publisher(try signed.sealing(signed.bob))
+            let others = signed.publisher(try signed.signing(signed.bob))
             switch self {
             case .publishOther:
                 let other = try TemporaryStore(adding: "1", ["index.html": "another one"])
@@ -40,13 +40,13 @@ import OriginTestSupport
             case .withdrawUnsigned: _ = try publisher.withdraw(VersionName("1"))
             case .packUnsigned: _ = try publisher.pack("1", of: place.versions)
             case .enableUnsigned:
-                _ = try publisher.engine().beginTelling(of: [.stable], nil) { _ in }
+                _ = try publisher.engine().beginAnnouncing(of: [.stable], nil) { _ in }
             case .publishByOthers: try others.publish("2", of: place.versions)
             case .resignByOthers: try others.resign()
             case .rotateByOthers:
                 try others.rotate(TrustRotation(adding: [try signed.key(signed.mallory)]))
             case .resignElsewhere:
-                try signed.publisher(try signed.sealing(signed.alice)).resign(ChannelName("none"))
+                try signed.publisher(try signed.signing(signed.alice)).resign(ChannelName("none"))
             }
         }
     }
@@ -56,7 +56,7 @@ import OriginTestSupport
         let signed = try SignedPlace()
         let place = signed.place
         if verb.isSigned {
-            try signed.publish("1", signed.sealing(signed.alice))
+            try signed.publish("1", signed.signing(signed.alice))
         } else {
             try place.publish("1")
         }

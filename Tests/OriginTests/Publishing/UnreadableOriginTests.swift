@@ -24,12 +24,12 @@ import OriginTestSupport
     /// Two releases with packs, and a version of the trust.
     init() throws {
         people = try SignedPlace()
-        let (place, sealing) = (people.place, try people.sealing(people.alice))
+        let (place, signing) = (people.place, try people.signing(people.alice))
         for version in ["1", "2"] {
-            try place.publisher(packs: .before) { $0.sealing = sealing }
+            try place.publisher(packs: .before) { $0.signing = signing }
                 .publish(version, of: place.versions)
         }
-        try people.publisher(people.sealing(people.alice, people.bob)).rotate(
+        try people.publisher(people.signing(people.alice, people.bob)).rotate(
             TrustRotation(adding: [people.key(people.bob)]))
         try FileManager.default.copyItem(
             atPath: place.origin, toPath: place.withOrigin("copy").origin)
@@ -68,12 +68,12 @@ import OriginTestSupport
     }
 
     @Test func `is written again by publish --verify, if it is content`() throws {
-        let sealing = try people.sealing(people.alice, people.bob)
+        let signing = try people.signing(people.alice, people.bob)
         for path in whole.keys.sorted() where path.hasPrefix("objects/") {
             try spoil(path)
             for version in ["1", "2"] {
                 try people.place.publisher(on: disk) {
-                    ($0.sealing, $0.verifiesObjects) = (sealing, true)
+                    ($0.signing, $0.verifiesObjects) = (signing, true)
                 }.publish(version, of: people.place.versions)
             }
             try expect(people.place.bytes(path), equals: whole[path])

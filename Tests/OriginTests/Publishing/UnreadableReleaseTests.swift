@@ -31,6 +31,6 @@ import OriginTestSupport
         expectRefusal(
             saying: "version 1 is offered in \(place.origin)", path,
             "castree withdraw 1 \(place.origin)"
-        ) { try files.contents() + files.packed() + files.told() }
+        ) { try files.contents() + files.packed() + files.announced() }
     }
 }

@@ -11,13 +11,13 @@ import OriginTestSupport
         init(_ kind: OriginPlace, isSigned: Bool) throws {
             people = try SignedPlace(kind)
             self.isSigned = isSigned
-            let sealing = isSigned ? try people.sealing(people.alice) : PointerSealing()
-            for version in ["1", "2"] { try people.publish(version, sealing) }
-            try people.publish("1", sealing, to: "beta")
+            let signing = isSigned ? try people.signing(people.alice) : PointerSigning()
+            for version in ["1", "2"] { try people.publish(version, signing) }
+            try people.publish("1", signing, to: "beta")
         }
 
-        func sealing() throws -> PointerSealing {
-            isSigned ? try people.sealing(people.alice) : PointerSealing()
+        func signing() throws -> PointerSigning {
+            isSigned ? try people.signing(people.alice) : PointerSigning()
         }
 
         /// What a stranger appends, where something is signed by a stolen key.
@@ -25,7 +25,7 @@ import OriginTestSupport
             let log = OriginLog(try people.place.storage())
             let end = try require(try log.end(from: 0))
             var pointer = try require(
-                try log.standing(at: end).entry.pointers[.stable] ?? people.pointer())
+                try log.validEntry(at: end).entry.pointers[.stable] ?? people.pointer())
             pointer.signatures = []
             (pointer.log, pointer.sequence) = (end + 1, pointer.sequence + 1)
             for position in pointer.releases.indices {
@@ -33,7 +33,7 @@ import OriginTestSupport
                 (version.epoch, version.places) = (2, try ObjectID(of: [1]))
                 pointer.releases[position].target = .version(version)
             }
-            if isSigned { pointer = try people.sealing(people.alice).sign(pointer, now: 1) }
+            if isSigned { pointer = try people.signing(people.alice).sign(pointer, now: 1) }
             var entry = try require(try log.reading(end)?.entry)
             entry.author = try LogEntry.drawAuthor()
             (entry.configurations, entry.rows) = ([:], [:])
@@ -79,12 +79,12 @@ import OriginTestSupport
                 let scene = try Scene(kind, isSigned: isSigned)
                 let (people, notices) = (scene.people, Notices())
                 for _ in 1...count { try scene.append() }
-                let sealing =
+                let signing =
                     verb == "rotate"
-                    ? try people.sealing(people.alice, people.bob) : try scene.sealing()
+                    ? try people.signing(people.alice, people.bob) : try scene.signing()
                 let what = "\(verb) after \(count), signed: \(isSigned)"
                 let refused = refusal {
-                    try run(people, people.publisher(sealing, notices: notices))
+                    try run(people, people.publisher(signing, notices: notices))
                 }
                 expect(refused == nil, "\(what): \(refused?.message ?? "")")
                 expect(
@@ -113,7 +113,7 @@ import OriginTestSupport
         state = Origin.OriginState(
             number: ChannelPointer.logMax, entry: state.entry, pointers: state.pointers)
         let rotation = TrustRotation(adding: [try people.key(people.bob)])
-        let both = try people.sealing(people.alice, people.bob) {
+        let both = try people.signing(people.alice, people.bob) {
             $0.trusted = [try people.key(people.alice)]
         }
         let step = try rotation.step(

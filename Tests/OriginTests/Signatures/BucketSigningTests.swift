@@ -12,10 +12,10 @@ import OriginTestSupport
     }
 
     private func publisher(
-        _ sealing: PointerSealing, _ actor: String = "one",
+        _ signing: PointerSigning, _ actor: String = "one",
         schedule: @escaping RequestSchedule = { _ in .answered }
     ) -> OriginPublisher {
-        world.publisher(actor, schedule: schedule, options: { $0.sealing = sealing })
+        world.publisher(actor, schedule: schedule, options: { $0.signing = signing })
     }
 
     private func pointer(_ channel: String = "stable") throws -> ChannelPointer {
@@ -51,7 +51,7 @@ import OriginTestSupport
     }
 
     @Test func `signs anew for each attempt that somebody else was faster than`() throws {
-        let alice = try people.sealing(people.alice)
+        let alice = try people.signing(people.alice)
         try world.publish("1", by: publisher(alice))
         let overtaken = Atomic<Int>(0)
         let slow = publisher(alice, "slow") { request in
@@ -71,21 +71,21 @@ import OriginTestSupport
     }
 
     @Test(
-        "does not sign what a stranger has written, and goes on from the newest pointer that is its own"
+        "does not sign what a stranger has written, and continues from the newest pointer that is its own"
     )
     func strangers() throws {
-        let alice = try people.sealing(people.alice)
+        let alice = try people.signing(people.alice)
         for version in ["1", "2"] { try world.publish(version, by: publisher(alice)) }
         let before = try pointer()
-        let mallory = try people.sealing(people.mallory)
-        for sealing in [nil, mallory] {
+        let mallory = try people.signing(people.mallory)
+        for signing in [nil, mallory] {
             try intrude { pointer in
                 pointer.releases[0].isMandatory = true
-                if let sealing { pointer = try sealing.sign(pointer, now: 1) }
+                if let signing { pointer = try signing.sign(pointer, now: 1) }
             }
         }
-        // Without a key that vouches for anything there is nothing to go on from.
-        let bob = try publisher(people.sealing(people.bob))
+        // Without a key that signs anything there is nothing to continue from.
+        let bob = try publisher(people.signing(people.bob))
         expectRefusal(.untrusted) { try world.publish("3", by: bob) }
         let entryCount = try kinds().count
         try world.publish("3", by: publisher(alice))
@@ -99,16 +99,16 @@ import OriginTestSupport
 
     @Test
     func `begins a new log with signed pointers of an old one only if it signs them anew`() throws {
-        let alice = try people.sealing(people.alice)
+        let alice = try people.signing(people.alice)
         for version in ["1", "2"] { try world.publish(version, by: publisher(alice)) }
         let before = try pointer()
         for key in world.store.files.keys where key.hasPrefix("log/") {
             world.store.set(key, nil)
         }
-        func taking(_ sealing: PointerSealing) -> OriginPublisher {
-            ModelStorage(world.store).publisher { ($0.takesOver, $0.sealing) = (true, sealing) }
+        func taking(_ signing: PointerSigning) -> OriginPublisher {
+            ModelStorage(world.store).publisher { ($0.takesOver, $0.signing) = (true, signing) }
         }
-        expectRefusal(.untrusted) { try taking(PointerSealing()).publish("3", of: world.versions) }
+        expectRefusal(.untrusted) { try taking(PointerSigning()).publish("3", of: world.versions) }
         _ = try taking(alice).publish("3", of: world.versions)
         try expectSigned(by: people.alice)
         let after = try pointer()
@@ -116,19 +116,19 @@ import OriginTestSupport
         expect(after.origin == before.origin && after.log == 2)
     }
 
-    @Test("goes on from a signed directory that was copied whole, signatures and trust with it")
+    @Test("continues from a signed directory that was copied whole, signatures and trust with it")
     func copied() throws {
-        try people.publish("1", people.sealing(people.alice))
+        try people.publish("1", people.signing(people.alice))
         try people.rotate(people.alice, to: people.bob)
         let source = try OriginCopy.directory(people.place.origin)
         _ = try OriginCopy(
-            publisher(PointerSealing()), from: source, scratch: people.place.origin
+            publisher(PointerSigning()), from: source, scratch: people.place.origin
         ).run()
         for name in ["channels/stable.json", "trust/2.json", "origin.json"] {
             let bytes = try Damage.contents("\(people.place.origin)/\(name)")
             expect(world.store.files[name]?.bytes, equals: bytes, "\(name)")
         }
-        let bob = try publisher(people.sealing(people.bob))
+        let bob = try publisher(people.signing(people.bob))
         _ = try bob.publish("2", of: people.place.versions)
         try expectSigned(by: people.bob)
         try expect(pointer().trustVersion, equals: 2)

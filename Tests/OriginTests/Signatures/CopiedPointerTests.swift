@@ -14,7 +14,7 @@ import OriginTestSupport
 
         init(_ kind: OriginPlace, _ way: Way, remembers: Bool) throws {
             people = try SignedPlace(kind)
-            let alice = try people.sealing(people.alice)
+            let alice = try people.signing(people.alice)
             for (version, channel) in [("1", "stable"), ("1", "beta"), ("2", "stable")] {
                 people.place.clock.advance(1)
                 try people.publish(version, alice, to: channel)
@@ -42,7 +42,7 @@ import OriginTestSupport
         }
 
         func publisher() throws -> Publisher {
-            people.publisher(try people.sealing(people.alice), notices: notices)
+            people.publisher(try people.signing(people.alice), notices: notices)
         }
 
         func run(_ verb: String) throws {
@@ -92,7 +92,7 @@ import OriginTestSupport
         arguments: places, [true, false])
     func rotatedElsewhere(_ kind: OriginPlace, _ remembers: Bool) throws {
         let people = try SignedPlace(kind, signed: "1", in: ["stable", "beta"])
-        let alice = try people.sealing(people.alice)
+        let alice = try people.signing(people.alice)
         let rotation = TrustRotation(adding: [try people.key(people.bob)])
         let id = try require(people.pointer().origin)
         let other = SignedPlace(copying: people, "other")
@@ -116,11 +116,11 @@ import OriginTestSupport
         let people = scene.people
         let advice = "--adopt --origin-id \(scene.id), with --channel copied"
         expectRefusal(.untrusted, saying: advice) { try scene.publisher().resign() }
-        let adopting = try people.sealing(people.alice) {
+        let adopting = try people.signing(people.alice) {
             ($0.adopts, $0.origin) = (true, scene.id)
         }
         try people.publisher(adopting).resign(ChannelName("copied"))
-        try people.publisher(people.sealing(people.alice)).resign()
+        try people.publisher(people.signing(people.alice)).resign()
         try expect(people.pointer("copied").origin, equals: scene.id)
     }
 
@@ -130,7 +130,7 @@ import OriginTestSupport
     func audited(_ kind: OriginPlace) throws {
         let people = try SignedPlace(kind, signed: "1")
         try people.rotate(people.alice, to: people.bob)
-        let mallory = try people.sealing(people.mallory)
+        let mallory = try people.signing(people.mallory)
         // Whichever comes first in a set.
         for letter in ["a", "b", "c", "d", "e", "f", "z"] {
             let state = try people.state()
@@ -144,10 +144,10 @@ import OriginTestSupport
         let storage = try people.place.storage()
         try ChannelListCopy(of: people.state(), in: storage).bringUp()
         let marker = try people.place.bytes(OriginLayout.marker)
-        for standing in [marker, nil] {
-            try people.place.set(OriginLayout.marker, standing)
+        for existing in [marker, nil] {
+            try people.place.set(OriginLayout.marker, existing)
             let paths = try OriginAudit(storage).run().findings.compactMap(\.path)
-            expect(paths, equals: standing == nil ? [OriginLayout.marker] : [])
+            expect(paths, equals: existing == nil ? [OriginLayout.marker] : [])
         }
         try people.place.set(OriginLayout.marker, marker)
         let target = people.place.withOrigin("target")

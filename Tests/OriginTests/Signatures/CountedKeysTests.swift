@@ -6,7 +6,7 @@ import OriginTestSupport
 /// checks").
 @Suite("A publisher whose keys may not count") struct CountedKeysTests {
     @Test(
-        "does not adopt by a key that was removed, and goes on from the newest version by one that counts",
+        "does not adopt by a key that was removed, and continues from the newest version by one that counts",
         arguments: places)
     func adopting(_ kind: OriginPlace) throws {
         let place = try SignedPlace(kind, signed: "1")
@@ -18,16 +18,16 @@ import OriginTestSupport
             try place.put(pointer)
             for version in ["1", "2"] {
                 expectRefusal(.untrusted, "\(version)", saying: "trust/2.json") {
-                    try place.publish(version, place.sealing(place.alice) { $0.adopts = true })
+                    try place.publish(version, place.signing(place.alice) { $0.adopts = true })
                 }
             }
             try expect(place.pointer(), equals: pointer)
         }
-        try place.publish("2", place.sealing(place.bob) { $0.adopts = true })
+        try place.publish("2", place.signing(place.bob) { $0.adopts = true })
         try place.expectSigned(by: place.bob)
         try expect(place.pointer().trustVersion, equals: 2)
         // No device would obey it, whoever means it.
-        let fewer = try place.sealing(place.alice) { ($0.adopts, $0.allowsFewer) = (true, true) }
+        let fewer = try place.signing(place.alice) { ($0.adopts, $0.allowsFewer) = (true, true) }
         expectRefusal(.untrusted, saying: "trust/2.json") { try place.publish("1", fewer) }
         try place.expectSigned(by: place.bob)
     }
@@ -35,11 +35,11 @@ import OriginTestSupport
     @Test(arguments: places)
     func `signs by as many keys as devices ask for`(_ kind: OriginPlace) throws {
         let place = try SignedPlace(kind, signed: "1")
-        let both = try place.sealing(place.alice, place.bob)
+        let both = try place.signing(place.alice, place.bob)
         try place.publisher(both).rotate(
             TrustRotation(adding: [place.key(place.bob)], threshold: 2))
         try place.publish("2", both)
-        let instead = try place.sealing(place.alice, place.mallory) {
+        let instead = try place.signing(place.alice, place.mallory) {
             $0.trusted = [try place.key(place.alice), try place.key(place.bob)]
         }
         expectRefusal(.untrusted, saying: "1 of them would") { try place.publish("1", instead) }
@@ -52,13 +52,13 @@ import OriginTestSupport
         arguments: places, [false, true])
     func removed(_ kind: OriginPlace, _ forgets: Bool) throws {
         let place = try SignedPlace(kind, signed: "1")
-        let alice = try place.sealing(place.alice)
+        let alice = try place.signing(place.alice)
         try place.publisher(alice).rotate(TrustRotation(adding: [place.key(place.bob)]))
         let earlier = try place.pointer()
         try place.publisher(
-            place.sealing(place.bob, place.mallory) { $0.trusted = [try place.key(place.alice)] }
+            place.signing(place.bob, place.mallory) { $0.trusted = [try place.key(place.alice)] }
         ).rotate(place.rotation(place.alice, to: place.mallory))
-        try place.publish("2", place.sealing(place.mallory) { $0.adopts = true })
+        try place.publish("2", place.signing(place.mallory) { $0.adopts = true })
         if forgets { try place.forget(place.alice) }
         let before = try place.place.published()
         let publisher = place.publisher(alice)
@@ -80,7 +80,7 @@ import OriginTestSupport
         var claimed = earlier
         (claimed.trustVersion, claimed.log) = (3, try require(earlier.log) + 1)
         claimed.sequence += 1
-        try place.append(place.sealing(place.mallory).sign(claimed, now: 1))
+        try place.append(place.signing(place.mallory).sign(claimed, now: 1))
         try place.publish("2", alice)
         try place.expectSigned(by: place.alice)
         try expect(place.pointer().trustVersion, equals: 2)
@@ -102,7 +102,7 @@ import OriginTestSupport
             try place.place.set("trust/\(version).json", file.serialized())
         }
         try write(2, of: origin, [mallory])
-        let adopting = try place.sealing(place.alice) { $0.adopts = true }
+        let adopting = try place.signing(place.alice) { $0.adopts = true }
         expectRefusal(.untrusted, saying: "stranger") { try place.publish("2", adopting) }
         // One that nobody would follow is none.
         try write(2, of: String(repeating: "7", count: 32), [mallory])
@@ -111,10 +111,10 @@ import OriginTestSupport
         // A pointer that names what is not there.
         var pointer = try place.pointer()
         pointer.trustVersion = 5
-        try place.put(place.sealing(place.alice).sign(pointer, now: 1))
+        try place.put(place.signing(place.alice).sign(pointer, now: 1))
         try place.forget(place.alice)
         expectRefusal(.untrusted, saying: "trust/5.json") { try place.publish("1", adopting) }
-        let meant = try place.sealing(place.alice) { ($0.adopts, $0.allowsFewer) = (true, true) }
+        let meant = try place.signing(place.alice) { ($0.adopts, $0.allowsFewer) = (true, true) }
         try place.publish("1", meant)
         try expect(place.pointer().trustVersion == nil)
     }
@@ -137,32 +137,32 @@ import OriginTestSupport
                 var pointer = try place.pointer()
                 (pointer.trustVersion, pointer.log) = (named, try require(pointer.log) + 1)
                 pointer.sequence += 1
-                let theft = try place.sealing(key)
+                let theft = try place.signing(key)
                 try place.put(theft.sign(pointer, now: 1))
                 try place.place.set(
                     OriginLayout.trust(named),
                     planted.bytes(named, of: require(pointer.origin), place.mallory))
-                let both = try place.sealing(key, place.mallory)
+                let both = try place.signing(key, place.mallory)
                 let rotating = TrustRotation(adding: [try place.key(place.mallory)])
                 let verbs: [() throws -> Void] = [
-                    { try place.publish("2", place.sealing(key)) },
-                    { _ = try place.publisher(place.sealing(key)).resign() },
-                    { _ = try place.publisher(place.sealing(key) { $0.adopts = true }).resign() },
+                    { try place.publish("2", place.signing(key)) },
+                    { _ = try place.publisher(place.signing(key)).resign() },
+                    { _ = try place.publisher(place.signing(key) { $0.adopts = true }).resign() },
                     { _ = try place.publisher(both).rotate(rotating) },
                 ]
                 let advice = "castree resign ORIGIN --adopt --unsigned"
                 for verb in verbs {
                     expectRefusal(.untrusted, "\(what)", saying: advice) { try verb() }
                 }
-                let meant = try place.sealing(key) { ($0.adopts, $0.allowsFewer) = (true, true) }
+                let meant = try place.signing(key) { ($0.adopts, $0.allowsFewer) = (true, true) }
                 try place.publisher(meant).resign()
-                try place.publish("2", place.sealing(key))
+                try place.publish("2", place.signing(key))
                 try expect(place.pointer().trustVersion, equals: proved, "\(what)")
                 let step = try place.rotate(key, to: place.mallory)
                 expect(step.file.version, equals: (proved ?? 1) + 1, "\(what)")
                 try place.expectSigned(by: place.mallory)
                 try expect(place.pointer().trustVersion, equals: (proved ?? 1) + 1, "\(what)")
-                try place.publish("1", place.sealing(place.mallory))
+                try place.publish("1", place.signing(place.mallory))
             }
         }
     }
@@ -196,7 +196,7 @@ import OriginTestSupport
                     try place.place.set(OriginLayout.trust(version), nil)
                 }
             }
-            let meant = try place.sealing(place.bob) { ($0.adopts, $0.allowsFewer) = (true, true) }
+            let meant = try place.signing(place.bob) { ($0.adopts, $0.allowsFewer) = (true, true) }
             try place.publisher(meant).resign()
             try expect(place.place.bytes(OriginLayout.trust(2)), equals: counts)
             for channel in ["beta", "stable"] {
@@ -205,14 +205,14 @@ import OriginTestSupport
             }
             let origin = try require(place.pointer().origin)
             try expect(place.memory(place.bob).trusts(of: origin).map(\.version), equals: [2])
-            try place.publish("2", place.sealing(place.bob))
+            try place.publish("2", place.signing(place.bob))
         }
         // A key that remembers nothing cannot tell.
         try place.place.restore(early)
         try place.forget(place.bob)
         try place.forget(stolen, thief[0])
         try place.rotate(stolen, to: thief[0])
-        let meant = try place.sealing(place.bob) { ($0.adopts, $0.allowsFewer) = (true, true) }
+        let meant = try place.signing(place.bob) { ($0.adopts, $0.allowsFewer) = (true, true) }
         expectRefusal(.untrusted, saying: "trust/2.json") { try place.publisher(meant).resign() }
     }
 }

@@ -2,7 +2,7 @@ import OriginTestSupport
 
 @testable import Origin
 
-@Suite("A publisher goes on") struct GoingOnTests {
+@Suite("A publisher continues") struct GoingOnTests {
     let people: SignedPlace
     let world: BucketWorld
 
@@ -12,9 +12,9 @@ import OriginTestSupport
     }
 
     private func inBucket(
-        _ sealing: PointerSealing, schedule: @escaping RequestSchedule = { _ in .answered }
+        _ signing: PointerSigning, schedule: @escaping RequestSchedule = { _ in .answered }
     ) -> OriginPublisher {
-        world.publisher(schedule: schedule, options: { $0.sealing = sealing })
+        world.publisher(schedule: schedule, options: { $0.signing = signing })
     }
 
     @Test(
@@ -23,22 +23,22 @@ import OriginTestSupport
     func backup(_ kind: OriginPlace) throws {
         let people = try SignedPlace(kind)
         let place = people.place
-        try people.publish("1", PointerSealing())
+        try people.publish("1", PointerSigning())
         let backup = try people.pointer()
         for version in ["2", "1", "2"] {
             place.clock.advance(1)
-            try people.publish(version, PointerSealing())
+            try people.publish(version, PointerSigning())
         }
         let seen = try people.pointer().sequence
         try people.put(backup)
         place.clock.advance(1)
-        try people.publish("2", PointerSealing())
+        try people.publish("2", PointerSigning())
         try expect(people.pointer().sequence > seen)
         // Where nothing else is to be published, what it offers is adopted.
         try people.put(backup)
-        try people.publish("1", PointerSealing())
+        try people.publish("1", PointerSigning())
         try expect(people.pointer().sequence < seen)
-        try people.publish("1", people.sealing { $0.adopts = true })
+        try people.publish("1", people.signing { $0.adopts = true })
         try expect(people.pointer().sequence > seen)
     }
 
@@ -47,9 +47,9 @@ import OriginTestSupport
         arguments: places)
     func withdrawnNames(_ kind: OriginPlace) throws {
         let people = try SignedPlace(kind)
-        try people.publish("1", PointerSealing())
-        try people.publish("2", PointerSealing(), to: "beta")
-        _ = try people.publisher(PointerSealing()).withdraw(
+        try people.publish("1", PointerSigning())
+        try people.publish("2", PointerSigning(), to: "beta")
+        _ = try people.publisher(PointerSigning()).withdraw(
             VersionName("2"), from: ChannelName("beta"))
         var others = try people.pointer("beta").withdrawn
         expect(others.map(\.name.description), equals: ["2"])
@@ -63,13 +63,13 @@ import OriginTestSupport
         pointer.withdrawn = others
         try people.put(pointer, "beta")
         expectRefusal(.versionExists, saying: "withdrawn") {
-            try people.publish("2", PointerSealing())
+            try people.publish("2", PointerSigning())
         }
         // Once it is offered again it is no withdrawn one.
         others[0].content = content
         pointer.withdrawn = others
         try people.put(pointer, "beta")
-        try people.publish("2", PointerSealing(), to: "beta")
+        try people.publish("2", PointerSigning(), to: "beta")
         try expect(people.pointer("beta").withdrawn, equals: [])
     }
 
@@ -78,25 +78,25 @@ import OriginTestSupport
         arguments: places, [false, true])
     func barredNames(_ kind: OriginPlace, _ isSigned: Bool) throws {
         let people = try SignedPlace(kind)
-        let sealing = try isSigned ? people.sealing(people.alice) : PointerSealing()
-        var adopting = sealing
+        let signing = try isSigned ? people.signing(people.alice) : PointerSigning()
+        var adopting = signing
         adopting.adopts = true
         try people.place.store.add("3", ["3.txt": "3"])
         for channel in ["stable", "beta"] {
-            try people.publish("1", sealing, to: channel)
+            try people.publish("1", signing, to: channel)
             var pointer = try people.pointer(channel)
             pointer.withdrawn = try ["2", "3"].map {
                 WithdrawnVersion(name: try VersionName($0), content: try ObjectID(of: [1]))
             }
-            if isSigned { pointer = try sealing.sign(pointer, now: pointer.createdAt) }
+            if isSigned { pointer = try signing.sign(pointer, now: pointer.createdAt) }
             try people.put(pointer, channel)
-            expectRefusal(.versionExists, saying: "--adopt") { try people.publish("2", sealing) }
+            expectRefusal(.versionExists, saying: "--adopt") { try people.publish("2", signing) }
             try people.publish("2", adopting, to: channel)
             try expect(people.pointer(channel).withdrawn, equals: [])
-            try people.publish("3", sealing, to: channel)
+            try people.publish("3", signing, to: channel)
         }
         // What is withdrawn from then on bars its name, whoever adopts anything else.
-        _ = try people.publisher(sealing).withdraw(VersionName("3"))
+        _ = try people.publisher(signing).withdraw(VersionName("3"))
         try people.publish("2", adopting)
         try expect(people.pointer().withdrawn.map(\.name.description), equals: ["3"])
     }
@@ -104,11 +104,11 @@ import OriginTestSupport
     @Test(
         "when another publisher was faster between its look at the pointer and at its key's memory")
     func faster() throws {
-        let alice = try people.sealing(people.alice)
+        let alice = try people.signing(people.alice)
         try people.publish("1", alice)
         try world.publish("1", by: inBucket(alice))
         for (verb, other) in [("publish", "2"), ("withdraw", "4")] {
-            // Once the log was read, somebody else who signs by the same key goes on.
+            // Once the log was read, somebody else who signs by the same key continues.
             let once = Once(at: 3) { _ = try? world.publish(other, by: inBucket(alice)) }
             let slow = inBucket(alice) { once($0) }
             if verb == "publish" {
@@ -121,7 +121,7 @@ import OriginTestSupport
     }
 
     @Test func `after a killed publish and a prune, whichever request was the last`() throws {
-        let alice = try people.sealing(people.alice)
+        let alice = try people.signing(people.alice)
         try world.publish("1", by: inBucket(alice))
         let noted = try Damage.contents(people.memoryFile(people.alice))
         let count = try TestShare(oneIn: 3).count { index in
@@ -133,14 +133,14 @@ import OriginTestSupport
                 wasReached.store(true, ordering: .relaxed)
                 return .end(isApplied: false)
             } options: {
-                $0.sealing = alice
+                $0.signing = alice
             }
             _ = refusal { try world.publish("2", by: dying) }
             for grace in [Int64(86_400), 0] {
                 let plain = world.publisher("cron")
                 _ = try OriginPruner(plain).prune(keeping: 5, grace: grace)
             }
-            let next = world.publisher("next", options: { $0.sealing = alice })
+            let next = world.publisher("next", options: { $0.signing = alice })
             try world.publish("3", by: next)
             _ = try next.withdraw(VersionName("1"))
             world.expectEnd("\(index)")
@@ -174,18 +174,18 @@ import OriginTestSupport
         let people = try SignedPlace(kind, signed: "1", "2")
         let whole = try people.place.files()
         let noted = try Damage.contents(people.memoryFile(people.alice))
-        let sealing =
+        let signing =
             verb == .rotate
-            ? try people.sealing(people.alice, people.bob) : try people.sealing(people.alice)
+            ? try people.signing(people.alice, people.bob) : try people.signing(people.alice)
         let first = try people.state().number
         _ = try TestShare(oneIn: 5).count { point in
             try people.place.restore(whole)
             try Data(noted).write(to: URL(filePath: people.memoryFile(people.alice)))
             try people.forget(people.bob)
             let steps = EndingSteps(after: point)
-            _ = refusal { try verb.run(people.publisher(sealing, ending: steps), people) }
+            _ = refusal { try verb.run(people.publisher(signing, ending: steps), people) }
             let wasLogged = try people.state().number > first
-            let error = refusal { try verb.run(people.publisher(sealing), people) }
+            let error = refusal { try verb.run(people.publisher(signing), people) }
             // What the log has is done: to do it once more is another command.
             let isDone = wasLogged && error?.code == (verb == .rotate ? .badKey : .notOffered)
             expect(error == nil || isDone, "\(point): \(error?.message ?? "")")

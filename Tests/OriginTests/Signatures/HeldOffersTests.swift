@@ -6,22 +6,22 @@ import OriginTestSupport
 @Suite("What devices are offered") struct HeldOffersTests {
     private struct Scene {
         let people: SignedPlace
-        let sealing: PointerSealing
+        let signing: PointerSigning
         var place: PublishingPlace { people.place }
 
         init(_ kind: OriginPlace, isSigned: Bool = true) throws {
             people = try SignedPlace(kind)
-            sealing = isSigned ? try people.sealing(people.alice) : PointerSealing()
-            try people.publish("1", sealing)
+            signing = isSigned ? try people.signing(people.alice) : PointerSigning()
+            try people.publish("1", signing)
         }
 
         var end: Int64 {
             get throws { try require(try OriginLog(place.storage()).end(from: 0)) }
         }
 
-        func prune(_ sealing: PointerSealing, isDryRun: Bool = false) throws -> PruneReport {
+        func prune(_ signing: PointerSigning, isDryRun: Bool = false) throws -> PruneReport {
             place.clock.advance(86_400)
-            return try people.publisher(sealing).collect(
+            return try people.publisher(signing).collect(
                 OriginRetention(releaseCount: 1, graceSeconds: 0), isDryRun: isDryRun)
         }
 
@@ -51,33 +51,33 @@ import OriginTestSupport
     func damagedEntry(_ kind: OriginPlace) throws {
         for bytes in [[], Array("junk".utf8), [UInt8](repeating: 0, count: 400)] {
             let scene = try Scene(kind)
-            try scene.people.publish("2", scene.sealing)
+            try scene.people.publish("2", scene.signing)
             try scene.place.set(OriginLayout.logEntry(scene.end), bytes)
-            var planned = try scene.prune(PointerSealing(), isDryRun: true).garbage.count
+            var planned = try scene.prune(PointerSigning(), isDryRun: true).garbage.count
             for _ in 1...3 {
                 // A bucket has what was left by looking what the store can do.
-                try expect(scene.prune(PointerSealing()).garbage.count == planned)
+                try expect(scene.prune(PointerSigning()).garbage.count == planned)
                 planned = 0
                 try scene.expectOffered("2")
             }
             let advice = try scene.findings(OriginMender([])).map(\.message)
             expect(advice.contains { $0.contains("--adopt") }, "\(advice)")
             expect(advice.allSatisfy { !$0.contains("fsck --repair") }, "\(advice)")
-            let adopting = try scene.people.sealing(scene.people.alice) { $0.adopts = true }
+            let adopting = try scene.people.signing(scene.people.alice) { $0.adopts = true }
             try scene.people.publish("2", adopting)
             try scene.expectOffered("2")
             try expect(scene.findings().map(\.kind) == [.damagedEntry])
         }
     }
 
-    @Test("goes on, and is pruned, after a damaged entry") func passedOver() throws {
+    @Test("continues, and is pruned, after a damaged entry") func passedOver() throws {
         let scene = try Scene(.directory)
-        try scene.people.publish("2", scene.sealing)
+        try scene.people.publish("2", scene.signing)
         try scene.place.set(OriginLayout.logEntry(scene.end + 1), Array("junk".utf8))
         for version in ["1", "2"] {
-            _ = try scene.prune(PointerSealing())
-            try scene.people.publish(version, scene.sealing)
-            for _ in 1...3 { _ = try scene.prune(scene.sealing) }
+            _ = try scene.prune(PointerSigning())
+            try scene.people.publish(version, scene.signing)
+            for _ in 1...3 { _ = try scene.prune(scene.signing) }
             try scene.expectOffered(version)
             try expect(scene.place.offered() == [version])
         }
@@ -88,11 +88,11 @@ import OriginTestSupport
     func unsignedEntry(_ kind: OriginPlace) throws {
         for hasKey in [true, false] {
             let scene = try Scene(kind)
-            try scene.people.publish("2", scene.sealing)
+            try scene.people.publish("2", scene.signing)
             let signed = try scene.people.bytes()
             try scene.appendUnsigned()
             for _ in 1...3 {
-                _ = try scene.prune(hasKey ? scene.sealing : PointerSealing())
+                _ = try scene.prune(hasKey ? scene.signing : PointerSigning())
                 _ = try scene.findings(OriginMender([scene.place.versions]))
                 // A prune with the key signs it again, after that entry.
                 try expect(
@@ -103,11 +103,11 @@ import OriginTestSupport
             expectRefusal(
                 hasKey ? .untrusted : .damagedOrigin, saying: "is signed", "--unsigned"
             ) {
-                try scene.people.publish("1", PointerSealing())
+                try scene.people.publish("1", PointerSigning())
             }
             try expect(scene.end == before && scene.people.bytes() == seen)
-            let other = try scene.people.sealing { $0.allowsFewer = true }
-            try scene.people.publish("1", hasKey ? scene.sealing : other)
+            let other = try scene.people.signing { $0.allowsFewer = true }
+            try scene.people.publish("1", hasKey ? scene.signing : other)
             try scene.expectOffered("1")
             try expect(scene.people.pointer().isSigned == hasKey)
             try expect(scene.findings() == [])
@@ -115,40 +115,41 @@ import OriginTestSupport
     }
 
     @Test(
-        "stays when the log goes on after a gap, which nobody fills", arguments: places,
+        "stays when the log continues after a gap, which nobody fills", arguments: places,
         [true, false])
     func gap(_ kind: OriginPlace, _ isSigned: Bool) throws {
         for isPruned in [false, true] {
             let scene = try Scene(kind, isSigned: isSigned)
-            try scene.people.publish("1", scene.sealing, to: "beta")
+            try scene.people.publish("1", scene.signing, to: "beta")
             let lost = try scene.end + 1
-            try scene.people.publish("2", scene.sealing)
-            if isPruned { _ = try scene.prune(PointerSealing()) }
-            try scene.people.publish("1", scene.sealing)
+            try scene.people.publish("2", scene.signing)
+            if isPruned { _ = try scene.prune(PointerSigning()) }
+            try scene.people.publish("1", scene.signing)
             let end = try scene.end
             try scene.place.set(OriginLayout.logEntry(lost), nil)
-            try scene.people.publish("2", scene.sealing, to: "beta")
+            try scene.people.publish("2", scene.signing, to: "beta")
             try expect(scene.place.bytes(OriginLayout.logEntry(lost)) == nil)
             try expect(scene.place.bytes(OriginLayout.logEntry(end + 1)) != nil)
             try scene.expectOffered("2", in: "beta")
             try scene.expectOffered("1")
-            expectRefusal(.damagedOrigin, saying: "is not in") { try scene.prune(PointerSealing()) }
+            expectRefusal(.damagedOrigin, saying: "is not in") { try scene.prune(PointerSigning()) }
             try expect(scene.findings().map(\.kind) == [.missingEntry])
             // With the key: what it has signed since follows, so nothing that was lost is offered still.
             guard isSigned, !isPruned else { continue }
-            _ = try scene.prune(scene.sealing)
+            _ = try scene.prune(scene.signing)
             try scene.expectOffered("2", in: "beta")
             try scene.expectOffered("1")
         }
     }
 
     @Test(
-        "goes on where somebody puts no entry, or one far away, behind the end", arguments: places)
+        "continues where somebody puts no entry, or one far away, behind the end", arguments: places
+    )
     func beyondGap(_ kind: OriginPlace) throws {
         for isSigned in [true, false] {
             let scene = try Scene(kind, isSigned: isSigned)
             func requestCount() throws -> Int {
-                try scene.people.publisher(scene.sealing).publish("1", of: scene.place.versions)
+                try scene.people.publisher(scene.signing).publish("1", of: scene.place.versions)
                     .figures.requestCount
             }
             let (end, count) = try (scene.end, requestCount())
@@ -159,7 +160,7 @@ import OriginTestSupport
             // What is no entry is read twice, in case it was altered on its way.
             try expect(requestCount() <= count + 4)
             _ = try OriginUsage(of: scene.place.storage())
-            try scene.people.publish("2", scene.sealing)
+            try scene.people.publish("2", scene.signing)
             try expect(scene.place.bytes(OriginLayout.logEntry(end + 1)) != nil)
             try scene.expectOffered("2")
         }
@@ -169,22 +170,22 @@ import OriginTestSupport
     func filledGap(_ kind: OriginPlace) throws {
         for isSigned in [true, false] {
             let scene = try Scene(kind, isSigned: isSigned)
-            try scene.people.publish("1", scene.sealing, to: "beta")
+            try scene.people.publish("1", scene.signing, to: "beta")
             let lost = try scene.end + 1
-            for version in ["2", "1", "2"] { try scene.people.publish(version, scene.sealing) }
+            for version in ["2", "1", "2"] { try scene.people.publish(version, scene.signing) }
             let later = try (lost...scene.end).map {
                 ($0, try scene.place.bytes(OriginLayout.logEntry($0)))
             }
             for (number, _) in later { try scene.place.set(OriginLayout.logEntry(number), nil) }
             let stable = try scene.people.bytes()
             try scene.place.set(OriginLayout.pointer(.stable), nil)
-            try scene.people.publish("1", scene.sealing, to: "other")
+            try scene.people.publish("1", scene.signing, to: "other")
             try scene.place.set(OriginLayout.pointer(.stable), stable)
             for (number, bytes) in later.dropFirst() {
                 try scene.place.set(OriginLayout.logEntry(number), bytes)
             }
             for _ in 1...3 {
-                _ = refusal { try scene.prune(PointerSealing()) }
+                _ = refusal { try scene.prune(PointerSigning()) }
                 for channel in ["beta", "other"] { try scene.expectOffered("1", in: channel) }
                 try scene.expectOffered("2")
             }
@@ -216,18 +217,18 @@ import OriginTestSupport
     func foreignPointer(_ kind: OriginPlace) throws {
         let scene = try Scene(kind, isSigned: false)
         let other = SignedPlace(copying: scene.people, "other")
-        try other.publish("2", PointerSealing(), to: "other")
+        try other.publish("2", PointerSigning(), to: "other")
         for (path, bytes) in try other.place.published()
         where !path.hasPrefix("log/") && path != OriginLayout.channelList {
             try scene.place.set(path, bytes)
         }
         let storage = try scene.place.storage()
-        let planned = try scene.prune(PointerSealing(), isDryRun: true)
+        let planned = try scene.prune(PointerSigning(), isDryRun: true)
         let usage = try OriginUsage(of: storage)
         let garbage = usage.garbage.values.reduce(0) { $0 + $1.count } + usage[.scratch].count
         expect(garbage == planned.garbage.count && usage.waiting.count == planned.waiting.count)
         try expect(OriginAudit(storage).run().garbage == nil)
-        try expect(scene.prune(PointerSealing()).garbage.count == planned.garbage.count)
+        try expect(scene.prune(PointerSigning()).garbage.count == planned.garbage.count)
         try scene.expectOffered("2", in: "other")
     }
 
@@ -235,7 +236,7 @@ import OriginTestSupport
     func lostEntry(_ kind: OriginPlace) throws {
         for lost in 2...3 as ClosedRange<Int64> {
             let scene = try Scene(kind)
-            for version in ["2", "1", "2"] { try scene.people.publish(version, scene.sealing) }
+            for version in ["2", "1", "2"] { try scene.people.publish(version, scene.signing) }
             try scene.place.set(OriginLayout.logEntry(scene.end - lost + 1), nil)
             try expect(scene.findings().map(\.kind) == [.missingEntry], "\(lost)")
             let object = try scene.place.objectKey("<h1>two</h1>")

@@ -118,7 +118,7 @@ import OriginTestSupport
     func told(_ kind: OriginPlace) throws {
         let people = try rotated(kind)
         let whole = try people.place.published()
-        let sealing = try people.sealing(people.mallory)
+        let signing = try people.signing(people.mallory)
         let remedy = "fsck ORIGIN --repair --from"
         for bytes in [nil, Array(#"{"castreeTrust":1,"keys""#.utf8)] {
             for verb in ["publish", "withdraw", "resign", "rotate"] {
@@ -126,11 +126,11 @@ import OriginTestSupport
                 try people.forget(people.mallory, people.bob)
                 try people.place.set(OriginLayout.trust(3), bytes)
                 let notices = Notices()
-                let both = try people.sealing(people.mallory, people.bob)
+                let both = try people.signing(people.mallory, people.bob)
                 let rotation = TrustRotation(adding: [try people.key(people.bob)])
                 let refused = refusal {
                     let publisher = people.publisher(
-                        verb == "rotate" ? both : sealing, notices: notices)
+                        verb == "rotate" ? both : signing, notices: notices)
                     switch verb {
                     case "publish": try publisher.publish("2", of: people.place.versions)
                     case "withdraw": _ = try publisher.withdraw(VersionName("1"))
@@ -151,14 +151,14 @@ import OriginTestSupport
     func publishedAgain(_ kind: OriginPlace) throws {
         let people = try rotated(kind)
         try people.place.set(OriginLayout.trust(3), nil)
-        try people.publish("1", people.sealing(people.mallory))
+        try people.publish("1", people.signing(people.mallory))
         try expect(audit(people), equals: [])
         guard kind == .directory else { return }
         // Where it cannot be put back, devices get their pointers nevertheless.
         let (bytes, notices, disk) = (try people.bytes(), Notices(), FaultyFileSystem())
         try people.place.set(OriginLayout.pointer(.stable), nil)
         disk.arm(.fail(EMFILE, at: 1, path: OriginLayout.trust(3)))
-        try people.publisher(people.sealing(people.mallory), on: disk, notices: notices)
+        try people.publisher(people.signing(people.mallory), on: disk, notices: notices)
             .publish("1", of: people.place.versions)
         try expect(people.bytes(), equals: bytes)
         expect(disk.hasFired)
@@ -171,7 +171,7 @@ import OriginTestSupport
     func rotatedOn(_ kind: OriginPlace, _ harm: Harm) throws {
         let people = try rotated(kind)
         let (whole, path) = (try people.place.published(), OriginLayout.trust(3))
-        let both = try people.sealing(people.mallory, people.bob)
+        let both = try people.signing(people.mallory, people.bob)
         let rotation = try people.rotation(people.mallory, to: people.bob)
         try people.place.set(path, harm.bytes(3, in: people, whole))
         let notices = Notices()
@@ -199,32 +199,32 @@ import OriginTestSupport
         try people.place.restore(backup)
         // Those that count no more, also together, and what is new: nothing of it would reach a device.
         let (alice, bob) = (people.alice, people.bob)
-        for sealing in [
-            try people.sealing(alice), try people.sealing(bob) { $0.adopts = true },
-            try people.sealing(alice, bob) { $0.adopts = true },
-            try people.sealing(people.mallory),
-            try people.sealing(people.mallory) { $0.trusted = [try people.key(alice)] },
+        for signing in [
+            try people.signing(alice), try people.signing(bob) { $0.adopts = true },
+            try people.signing(alice, bob) { $0.adopts = true },
+            try people.signing(people.mallory),
+            try people.signing(people.mallory) { $0.trusted = [try people.key(alice)] },
         ] {
             for channel in ["stable", "gamma"] {
-                expectRefusal(.untrusted) { try people.publish("2", sealing, to: channel) }
+                expectRefusal(.untrusted) { try people.publish("2", signing, to: channel) }
             }
         }
         try expect(people.place.published(), equals: backup)
         let notices = Notices()
-        let adopting = try people.sealing(people.mallory) { $0.adopts = true }
+        let adopting = try people.signing(people.mallory) { $0.adopts = true }
         try people.publisher(adopting, notices: notices).resign()
         for path in [2, 3].map(OriginLayout.trust) {
             try expect(people.place.bytes(path), equals: whole[path])
             expect(notices.all.contains { $0.hasPrefix(path) && $0.hasSuffix("is put back") })
         }
-        try people.publish("2", people.sealing(people.mallory))
+        try people.publish("2", people.signing(people.mallory))
         for channel in ["beta", "stable"] {
             try expect(people.pointer(channel).trustVersion, equals: 3)
         }
         try expect(audit(people), equals: [])
         // And on from there, without the keys of before.
         let rotation = TrustRotation(adding: [try people.key(alice)])
-        let step = try people.publisher(people.sealing(people.mallory)).rotate(rotation)
+        let step = try people.publisher(people.signing(people.mallory)).rotate(rotation)
         expect(step.file.version, equals: 4)
     }
 
@@ -265,7 +265,7 @@ import OriginTestSupport
             for left in [try audit(people, from: whole), try audit(people)] {
                 expect(left.map(\.path) == lacking && left.allSatisfy { !$0.isRepaired }, "\(left)")
             }
-            try people.publisher(people.sealing(people.mallory) { $0.adopts = true }).resign()
+            try people.publisher(people.signing(people.mallory) { $0.adopts = true }).resign()
             try expect(people.pointer().trustVersion, equals: 3)
             try expect(audit(people), equals: [])
             try people.forget(people.mallory)
@@ -278,7 +278,7 @@ import OriginTestSupport
         arguments: places)
     func unseen(_ kind: OriginPlace) throws {
         let people = try SignedPlace(kind, signed: "1")
-        let alice = try people.sealing(people.alice)
+        let alice = try people.signing(people.alice)
         let memory = URL(filePath: try people.memoryFile(people.alice))
         let before = try Data(contentsOf: memory)
         for key in [people.bob, people.mallory] {
@@ -299,7 +299,7 @@ import OriginTestSupport
                     { _ = try people.publisher(alice).withdraw(VersionName("1")) },
                     { _ = try people.publisher(alice).resign() },
                     {
-                        let adopting = try people.sealing(people.alice) { $0.adopts = true }
+                        let adopting = try people.signing(people.alice) { $0.adopts = true }
                         _ = try people.publisher(adopting).resign()
                     }, { _ = try people.publisher(alice).rotate(removing) },
                 ]
@@ -336,8 +336,8 @@ import OriginTestSupport
         var file = try TrustFile(parsing: last, version: 3)
         file.version = version
         file.trusted = try TrustedKeys([people.key(people.bob)])
-        let sealing = try people.sealing(people.alice, people.bob)
-        file.signatures = try sealing.signers.sign(file.signedBytes)
+        let signing = try people.signing(people.alice, people.bob)
+        file.signatures = try signing.signers.sign(file.signedBytes)
         try people.place.set(OriginLayout.trust(version), file.serialized())
     }
 
@@ -357,18 +357,18 @@ import OriginTestSupport
         let people = try SignedPlace(kind, signed: "1")
         let backup = try people.place.published()
         let rotation = TrustRotation(adding: [try people.key(people.bob)])
-        try people.publisher(people.sealing(people.alice)).rotate(rotation)
+        try people.publisher(people.signing(people.alice)).rotate(rotation)
         try people.place.restore(backup)
-        let sealing = try people.sealing(people.alice)
+        let signing = try people.signing(people.alice)
         expectRefusal(saying: "which puts trust/2.json back") {
-            try people.publish("2", sealing, to: "beta")
+            try people.publish("2", signing, to: "beta")
         }
-        let lowering = try people.sealing(people.alice) {
+        let lowering = try people.signing(people.alice) {
             ($0.adopts, $0.allowsFewer) = (true, true)
         }
         try people.publish("2", lowering)
-        try people.publish("1", sealing)
-        try people.publish("2", sealing, to: "beta")
+        try people.publish("1", signing)
+        try people.publish("2", signing, to: "beta")
         expect(
             try people.pointer().trustVersion == nil && people.pointer("beta").trustVersion == nil)
         try expect(people.place.bytes(OriginLayout.trust(2)) == nil)

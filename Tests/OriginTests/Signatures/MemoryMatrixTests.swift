@@ -2,7 +2,7 @@ import OriginTestSupport
 
 /// What two mishaps in a row leave in the memories of a publisher and of a device.
 ///
-/// Sequences, times, what was about to be written: whoever is honest goes on with the next ordinary command.
+/// Sequences, times, what was about to be written: whoever is honest continues with the next ordinary command.
 @Suite("After two mishaps, an honest publisher and a device") struct MemoryMatrixTests {
     enum Mishap: CaseIterable {
         case killed, publisherAhead, deviceAhead, bothAhead, rotated, restored, memoryLost
@@ -30,7 +30,7 @@ import OriginTestSupport
             for name in ["3", "4", "5"] {
                 try people.place.store.add(name, ["index.html": "<h1>\(name)</h1>"])
             }
-            try people.publish("1", sealing())
+            try people.publish("1", signing())
             guard isSigned else { return }
             let (place, first) = (
                 try OriginReference(parsing: origin).location.trustPlace, try people.key(key)
@@ -43,18 +43,18 @@ import OriginTestSupport
         var origin: String { people.place.origin }
 
         /// - Parameter disk: that of the key, beside which is what it has signed.
-        func sealing(_ disk: any FileSystem = POSIXFileSystem()) throws -> PointerSealing {
-            isSigned ? try people.sealing(key, on: disk) : PointerSealing()
+        func signing(_ disk: any FileSystem = POSIXFileSystem()) throws -> PointerSigning {
+            isSigned ? try people.signing(key, on: disk) : PointerSigning()
         }
 
         @discardableResult
         func publish(
-            _ sealing: PointerSealing? = nil, on disk: any FileSystem = POSIXFileSystem()
+            _ signing: PointerSigning? = nil, on disk: any FileSystem = POSIXFileSystem()
         ) throws -> String {
             people.place.clock.advance(1)
             let version = next
-            let sealing = try sealing ?? self.sealing()
-            _ = try people.publisher(sealing, on: disk).publish(version, of: people.place.versions)
+            let signing = try signing ?? self.signing()
+            _ = try people.publisher(signing, on: disk).publish(version, of: people.place.versions)
             next = "\((Int(version) ?? 0) % 5 + 1)"
             return version
         }
@@ -63,7 +63,7 @@ import OriginTestSupport
             let now = people.place.clock.now + lead
             var options = PullOptions.hasty
             (options.destination, options.now) = (.current, { now })
-            options.journal = Journal(device.versions)
+            options.eventLog = EventLog(device.versions)
             _ = try Pull(into: try device.reopened(), over: DirectoryTransport(origin), options)
                 .run(origin)
         }
@@ -75,9 +75,9 @@ import OriginTestSupport
             switch mishap {
             case .killed:
                 let disk = FaultyFileSystem()
-                let sealing = try sealing(disk)
+                let signing = try signing(disk)
                 disk.arm(.stop(after: call))
-                _ = refusal { try publish(sealing, on: disk) }
+                _ = refusal { try publish(signing, on: disk) }
                 return disk.hasFired
             case .publisherAhead, .bothAhead:
                 clock.advance(tenYears)
@@ -93,7 +93,7 @@ import OriginTestSupport
             case .rotated:
                 guard isSigned else { return true }
                 let other = key == people.alice ? people.bob : people.alice
-                let both = try people.sealing(key, other) { $0.trusted = [try people.key(key)] }
+                let both = try people.signing(key, other) { $0.trusted = [try people.key(key)] }
                 clock.advance(1)
                 try people.publisher(both).rotate(people.rotation(key, to: other))
                 key = other
@@ -126,12 +126,12 @@ import OriginTestSupport
         private func adoptIfAsked() throws {
             guard isSigned else { return }
             expectRefusal(.untrusted, saying: "--adopt") { try publish() }
-            try people.publisher(people.sealing(key) { $0.adopts = true }).resign()
+            try people.publisher(people.signing(key) { $0.adopts = true }).resign()
         }
     }
 
     @Test(arguments: Mishap.allCases, Mishap.allCases)
-    func `go on`(_ first: Mishap, _ second: Mishap) throws {
+    func `continue`(_ first: Mishap, _ second: Mishap) throws {
         for isSigned in [true, false] {
             guard first == .killed || second == .killed else {
                 try expectGoingOn(after: [first, second], isSigned, 0)

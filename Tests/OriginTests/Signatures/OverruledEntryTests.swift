@@ -11,7 +11,7 @@ struct OverruledEntryTests {
 
         init(_ kind: OriginPlace, remembers: Bool) throws {
             people = try SignedPlace(kind, signed: "1", "2")
-            let alice = try people.sealing(people.alice)
+            let alice = try people.signing(people.alice)
             for version in ["3", "4"] { try people.place.store.add(version, ["a": version]) }
             _ = try people.publisher(alice).withdraw(VersionName("2"))
             try people.publish("3", alice)
@@ -44,7 +44,7 @@ struct OverruledEntryTests {
             pointer.signatures = []
             if isSigned {
                 // In the name of the right key.
-                let made = try people.sealing(people.mallory).sign(pointer, now: 1).signatures[0]
+                let made = try people.signing(people.mallory).sign(pointer, now: 1).signatures[0]
                 pointer.signatures = [PointerSignature(key: key, signature: made.signature)]
             }
             (entry.channels[channel], entry.pointers[channel]) = (number, pointer)
@@ -62,7 +62,7 @@ struct OverruledEntryTests {
         }
 
         func run(_ verb: String) throws {
-            let alice = try people.sealing(people.alice)
+            let alice = try people.signing(people.alice)
             let publisher = people.publisher(alice)
             switch verb {
             case "publish": try people.publish("4", alice)
@@ -107,7 +107,7 @@ struct OverruledEntryTests {
                 for number in 0..<3 {
                     try scene.append { entry, place in
                         for system in 0..<5 {
-                            let system = try require(ToldSystem("none\(number)\(system)"))
+                            let system = try require(AnnouncedSystem("none\(number)\(system)"))
                             for position in 0..<600 {
                                 let long = "c\(position)" + String(repeating: "x", count: 58)
                                 let channel = try ChannelName(long)
@@ -195,7 +195,7 @@ struct OverruledEntryTests {
     private static let verbs = ["publish", "publish anew", "withdraw", "resign", "prune", "rotate"]
 
     @Test(
-        "goes on, deletes nothing that it offers, and offers nothing again that it has withdrawn",
+        "continues, deletes nothing that it offers, and offers nothing again that it has withdrawn",
         arguments: places, [true, false])
     func goingOn(_ kind: OriginPlace, _ remembers: Bool) throws {
         let share = TestShare(oneIn: 3, of: "\(kind) \(remembers)")
@@ -208,15 +208,15 @@ struct OverruledEntryTests {
                 people.place.clock.advance(86_400)
                 let what = "\(verb) after \(what)"
                 let key = verb == "rotate" ? people.bob : people.alice
-                let sealing = try people.sealing(key)
+                let signing = try people.signing(key)
                 let retention = OriginRetention(releaseCount: 9, graceSeconds: 0)
                 for step in 0...3 {
                     let refused = refusal {
                         switch step {
                         case 0: try scene.run(verb)
-                        case 1: try people.publish("1", sealing)
-                        case 2: try people.publisher(sealing).collect(retention)
-                        default: try people.publish("3", sealing)
+                        case 1: try people.publish("1", signing)
+                        case 2: try people.publisher(signing).collect(retention)
+                        default: try people.publish("3", signing)
                         }
                     }
                     expect(refused == nil, "\(what), step \(step): \(refused?.message ?? "")")
@@ -227,7 +227,7 @@ struct OverruledEntryTests {
     }
 
     /// A search for the end doubles its steps; whoever writes may be where it looks, and name any number in a copy.
-    @Test("goes on before entries far ahead, whichever copy names them", arguments: places)
+    @Test("continues before entries far ahead, whichever copy names them", arguments: places)
     func farAhead(_ kind: OriginPlace) throws {
         let steps = (1...33).map { (Int64(1) << $0) - 1 }
         for (what, some) in [("all", steps), ("the last", [steps[32]])] {
@@ -273,7 +273,7 @@ struct OverruledEntryTests {
                 }
                 for _ in 0...2 {
                     scene.people.place.clock.advance(86_400)
-                    try scene.people.publisher(PointerSealing()).collect(
+                    try scene.people.publisher(PointerSigning()).collect(
                         OriginRetention(releaseCount: 9, graceSeconds: 0))
                     try scene.expectOffered(by: scene.people.alice, "\(what), \(verb)")
                 }

@@ -24,7 +24,7 @@ struct SignedPlace {
         }
         (alice, bob, mallory) = (try make("alice"), try make("bob"), try make("mallory"))
         for channel in channels {
-            for version in versions { try publish(version, sealing(alice), to: channel) }
+            for version in versions { try publish(version, signing(alice), to: channel) }
         }
     }
 
@@ -38,8 +38,8 @@ struct SignedPlace {
     }
 
     /// What a key has signed last, by a file of it.
-    func memory(_ file: String, patience: Duration = .seconds(60)) throws -> SignedSequences {
-        SignedSequences(of: try key(file).id, beside: file, patience: patience)
+    func memory(_ file: String, timeout: Duration = .seconds(60)) throws -> SignedSequences {
+        SignedSequences(of: try key(file).id, beside: file, timeout: timeout)
     }
 
     func memoryFile(_ file: String) throws -> String {
@@ -48,37 +48,37 @@ struct SignedPlace {
     }
 
     /// - Parameter disk: that of the keys, beside which is what they have signed.
-    func sealing(
+    func signing(
         _ files: String..., on disk: any FileSystem = POSIXFileSystem(),
-        change: (inout PointerSealing) throws -> Void = { _ in }
-    ) throws -> PointerSealing {
-        var sealing = PointerSealing()
-        for file in files { sealing.signers.append(try KeyFileSigner(file: file, disk)) }
-        try change(&sealing)
-        return sealing
+        change: (inout PointerSigning) throws -> Void = { _ in }
+    ) throws -> PointerSigning {
+        var signing = PointerSigning()
+        for file in files { signing.signers.append(try KeyFileSigner(file: file, disk)) }
+        try change(&signing)
+        return signing
     }
 
     func publisher(
-        _ sealing: PointerSealing, on fileSystem: any FileSystem = POSIXFileSystem(),
+        _ signing: PointerSigning, on fileSystem: any FileSystem = POSIXFileSystem(),
         isDurable: Bool = false, schedule: @escaping RequestSchedule = { _ in .answered },
         notices: Notices = Notices()
     ) -> Publisher {
         place.publisher(
             on: fileSystem,
-            { ($0.sealing, $0.isDurable, $0.notice) = (sealing, isDurable, { notices.add($0) }) },
+            { ($0.signing, $0.isDurable, $0.notice) = (signing, isDurable, { notices.add($0) }) },
             schedule: schedule)
     }
 
-    func publisher(_ sealing: PointerSealing, ending steps: EndingSteps) -> Publisher {
-        place.publisher(ending: steps) { ($0.sealing, $0.isDurable) = (sealing, true) }
+    func publisher(_ signing: PointerSigning, ending steps: EndingSteps) -> Publisher {
+        place.publisher(ending: steps) { ($0.signing, $0.isDurable) = (signing, true) }
     }
 
     @discardableResult
     func publish(
-        _ version: String, _ sealing: PointerSealing, to channel: String = "stable"
+        _ version: String, _ signing: PointerSigning, to channel: String = "stable"
     ) throws -> PublishPlan {
         try require(
-            publisher(sealing).publish(
+            publisher(signing).publish(
                 version, of: place.versions, as: ReleaseOffer(channel: try ChannelName(channel))
             ).plan)
     }
@@ -89,7 +89,7 @@ struct SignedPlace {
 
     @discardableResult
     func rotate(_ old: String, to new: String) throws -> TrustRotation.Step {
-        try publisher(sealing(old, new)).rotate(rotation(old, to: new))
+        try publisher(signing(old, new)).rotate(rotation(old, to: new))
     }
 
     func state() throws -> Origin.OriginState {

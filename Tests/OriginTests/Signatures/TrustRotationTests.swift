@@ -21,7 +21,7 @@ import OriginTestSupport
         arguments: places)
     func rotating(_ kind: OriginPlace) throws {
         let place = try signed(kind)
-        let both = try place.sealing(place.alice, place.bob)
+        let both = try place.signing(place.alice, place.bob)
         let before = try place.pointer()
         let step = try place.publisher(both).rotate(rotation(place))
         expect(step.file.version == 2 && step.pointers.count == 2)
@@ -39,16 +39,16 @@ import OriginTestSupport
         }
         try expect(place.pointer().releases, equals: before.releases)
         // The old key signs nothing any more, and the next release needs only the new one.
-        expectRefusal(.untrusted) { try place.publish("2", place.sealing(place.alice)) }
-        try place.publish("2", place.sealing(place.bob))
+        expectRefusal(.untrusted) { try place.publish("2", place.signing(place.alice)) }
+        try place.publish("2", place.signing(place.bob))
         try expect(place.pointer().trustVersion, equals: 2)
-        try place.publish("2", place.sealing(place.bob), to: "gamma")
+        try place.publish("2", place.signing(place.bob), to: "gamma")
         try expect(place.pointer("gamma").trustVersion, equals: 2)
         // And so on: whoever has version 1 can follow to 3.
         // A prune keeps what they need.
-        try place.publisher(place.sealing(place.bob)).collect(OriginRetention(graceSeconds: 0))
+        try place.publisher(place.signing(place.bob)).collect(OriginRetention(graceSeconds: 0))
         let next = TrustRotation(adding: [try place.key(place.alice)], threshold: 2)
-        let trusting = try place.sealing(place.alice, place.bob) {
+        let trusting = try place.signing(place.alice, place.bob) {
             $0.trusted = [try place.key(place.bob)]
         }
         try place.publisher(trusting).rotate(next)
@@ -62,18 +62,18 @@ import OriginTestSupport
     func refusals(_ kind: OriginPlace) throws {
         let place = try signed(kind)
         let before = try place.place.published()
-        func code(_ rotation: TrustRotation, _ sealing: PointerSealing) -> StoreError.Code? {
-            refusal { try place.publisher(sealing).rotate(rotation) }?.code
+        func code(_ rotation: TrustRotation, _ signing: PointerSigning) -> StoreError.Code? {
+            refusal { try place.publisher(signing).rotate(rotation) }?.code
         }
-        let (alice, bob) = (try place.sealing(place.alice), try place.sealing(place.bob))
-        let both = try place.sealing(place.alice, place.bob)
+        let (alice, bob) = (try place.signing(place.alice), try place.signing(place.bob))
+        let both = try place.signing(place.alice, place.bob)
         // The new key alone; the old one alone, which is to go; a stranger; nobody.
         expect(code(try rotation(place), bob), equals: .badKey)
         expect(code(try rotation(place), alice), equals: .untrusted)
         expect(
-            code(try rotation(place), try place.sealing(place.mallory, place.bob)),
+            code(try rotation(place), try place.signing(place.mallory, place.bob)),
             equals: .untrusted)
-        expect(code(try rotation(place), PointerSealing()), equals: .badKey)
+        expect(code(try rotation(place), PointerSigning()), equals: .badKey)
         expect(code(TrustRotation(), alice), equals: .badKey)
         expect(code(TrustRotation(adding: [try place.key(place.alice)]), both) != nil)
         let unknown = TrustRotation(removing: [try place.key(place.mallory).id])
@@ -96,7 +96,7 @@ import OriginTestSupport
         arguments: places)
     func firstThreshold(_ kind: OriginPlace) throws {
         let place = try signed(kind)
-        let both = try place.sealing(place.alice, place.bob)
+        let both = try place.signing(place.alice, place.bob)
         var trusting = both
         trusting.trusted = [try place.key(place.alice)]
         try place.publisher(trusting).resign()
@@ -122,7 +122,7 @@ import OriginTestSupport
     func adviceForUnfinished(_ kind: OriginPlace) throws {
         let place = try signed(kind)
         let before = try ["beta", "stable"].map { ($0, try place.pointer($0)) }
-        let both = try place.sealing(place.alice, place.bob)
+        let both = try place.signing(place.alice, place.bob)
         try place.publisher(both).rotate(rotation(place))
         // Before any channel was signed by the new key.
         for (channel, pointer) in before { try place.put(pointer, channel) }
@@ -130,7 +130,7 @@ import OriginTestSupport
         let other = TrustRotation(adding: [try place.key(place.mallory)])
         let error = expectRefusal(
             saying: "repeat it", "must stay", "If you do not know its keys"
-        ) { try place.publisher(place.sealing(place.alice)).rotate(other) }
+        ) { try place.publisher(place.signing(place.alice)).rotate(other) }
         expect(error?.message.contains("delete"), equals: false)
         try place.publisher(both).rotate(rotation(place))
         try place.expectSigned(by: place.bob)
@@ -141,7 +141,7 @@ import OriginTestSupport
         arguments: places)
     func betweenChannels(_ kind: OriginPlace) throws {
         let place = try signed(kind)
-        let both = try place.sealing(place.alice, place.bob)
+        let both = try place.signing(place.alice, place.bob)
         let whole = try place.place.files()
         for point in 0..<200 {
             try place.place.restore(whole)
@@ -158,16 +158,16 @@ import OriginTestSupport
         let found = try findings().filter { $0.path == OriginLayout.trust(2) }
         expect(found.map(\.kind), equals: [.wrongPointer])
         expect(found.allSatisfy { $0.message.contains("stable") && !$0.message.contains("beta") })
-        let sealings = [
-            try place.sealing(place.alice), try place.sealing(place.alice) { $0.adopts = true },
-            try place.sealing(place.alice) { ($0.adopts, $0.allowsFewer) = (true, true) },
-            try place.sealing(place.bob),
-            try place.sealing(place.bob) { $0.trusted = [try place.key(place.alice)] },
+        let signings = [
+            try place.signing(place.alice), try place.signing(place.alice) { $0.adopts = true },
+            try place.signing(place.alice) { ($0.adopts, $0.allowsFewer) = (true, true) },
+            try place.signing(place.bob),
+            try place.signing(place.bob) { $0.trusted = [try place.key(place.alice)] },
         ]
-        for (number, sealing) in sealings.enumerated() {
+        for (number, signing) in signings.enumerated() {
             let error = expectRefusal(
                 .untrusted, "\(number)", saying: "repeat it as it was (castree trust rotate)"
-            ) { try place.publish("2", sealing) }
+            ) { try place.publish("2", signing) }
             expect(error?.message.contains("delete"), equals: false)
         }
         try place.publisher(both).rotate(rotation(place))
@@ -175,7 +175,7 @@ import OriginTestSupport
             try place.expectSigned(by: place.bob, channel: channel)
         }
         try expect(findings(), equals: [])
-        try place.publish("2", place.sealing(place.bob))
+        try place.publish("2", place.signing(place.bob))
     }
 
     @Test(arguments: places)
@@ -183,7 +183,7 @@ import OriginTestSupport
         _ kind: OriginPlace
     ) throws {
         let whole = try signed(kind)
-        let both = try whole.sealing(whole.alice, whole.bob)
+        let both = try whole.signing(whole.alice, whole.bob)
         let before = try whole.place.files()
         try whole.publisher(both).rotate(rotation(whole))
         let file = try require(whole.place.bytes("trust/2.json"))
@@ -204,12 +204,12 @@ import OriginTestSupport
     func teams(_ kind: OriginPlace) throws {
         let people = try SignedPlace(kind)
         let (alice, bob) = (people.alice, people.bob)
-        try people.publish("1", people.sealing(alice))
-        try people.publish("1", people.sealing(bob) { $0.adopts = true }, to: "beta")
+        try people.publish("1", people.signing(alice))
+        try people.publish("1", people.signing(bob) { $0.adopts = true }, to: "beta")
         let beta = try ChannelName("beta")
         let first = try TrustedKeys([people.key(alice), people.key(bob)])
         let notices = Notices()
-        let both = try people.sealing(alice, people.mallory)
+        let both = try people.signing(alice, people.mallory)
         let change = try people.rotation(alice, to: people.mallory)
         try people.publisher(both, notices: notices).rotate(change)
         expect(notices.all.contains { $0.contains("beta") && $0.contains("--trust") })
@@ -221,12 +221,12 @@ import OriginTestSupport
         ) { try people.rotate(bob, to: "\(keys)/next") }
         expect(refused?.message.contains("remove the file"), equals: false)
         // As it says.
-        try people.publisher(people.sealing(people.mallory)).rotate(
+        try people.publisher(people.signing(people.mallory)).rotate(
             TrustRotation(adding: [people.key(bob)]))
-        let adopting = try people.sealing(bob) { $0.adopts = true }
+        let adopting = try people.signing(bob) { $0.adopts = true }
         try people.publisher(adopting).resign(beta)
-        try people.publish("2", people.sealing(bob), to: "beta")
-        let named = try people.sealing(bob, "\(keys)/next") {
+        try people.publish("2", people.signing(bob), to: "beta")
+        let named = try people.signing(bob, "\(keys)/next") {
             $0.trusted = [try people.key(people.mallory)]
         }
         let step = try people.publisher(named).rotate(next)
@@ -240,9 +240,9 @@ import OriginTestSupport
         }
         // Who names the other team first leaves nobody behind.
         let other = try SignedPlace(kind)
-        try other.publish("1", other.sealing(other.alice))
-        try other.publish("1", other.sealing(other.bob) { $0.adopts = true }, to: "beta")
-        let naming = try other.sealing(other.alice, other.mallory) {
+        try other.publish("1", other.signing(other.alice))
+        try other.publish("1", other.signing(other.bob) { $0.adopts = true }, to: "beta")
+        let naming = try other.signing(other.alice, other.mallory) {
             $0.trusted = [try other.key(other.bob)]
         }
         let together = try other.publisher(naming).rotate(
@@ -259,7 +259,7 @@ import OriginTestSupport
     func `adds a key that is not there yet, such as one kept apart`(_ kind: OriginPlace) throws {
         let place = try signed(kind)
         let rotation = TrustRotation(adding: [try place.key(place.bob)])
-        let step = try place.publisher(place.sealing(place.alice)).rotate(rotation)
+        let step = try place.publisher(place.signing(place.alice)).rotate(rotation)
         // It has not signed that it counts: nothing else asks for it.
         expect(step.file.trusted.keys.count == 2 && step.file.trusted.threshold == 1)
         try step.file.check(follows: TrustedKeys([place.key(place.alice)]), 1, of: step.file.origin)
@@ -267,11 +267,11 @@ import OriginTestSupport
     }
 
     @Test(
-        "that is cut short at any call goes on when it is repeated, and names no version that is not there",
+        "that is cut short at any call continues when it is repeated, and names no version that is not there",
         arguments: places)
     func crashes(_ kind: OriginPlace) throws {
         let place = try signed(kind)
-        let both = try place.sealing(place.alice, place.bob)
+        let both = try place.signing(place.alice, place.bob)
         let old = try TrustedKeys([place.key(place.alice)])
         let new = try TrustedKeys([place.key(place.bob)])
         let whole = try place.place.files()
@@ -305,9 +305,11 @@ import OriginTestSupport
     }
 
     @Test(arguments: places)
-    func `does not go on from a version that a stranger has put there`(_ kind: OriginPlace) throws {
+    func `does not continue from a version that a stranger has put there`(_ kind: OriginPlace)
+        throws
+    {
         let place = try signed(kind)
-        let both = try place.sealing(place.alice, place.bob)
+        let both = try place.signing(place.alice, place.bob)
         let origin = try require(try place.pointer().origin)
         let mallory = try place.key(place.mallory)
         func put(_ keys: [VerificationKey], _ version: Int64, by files: [String]) throws {
@@ -327,7 +329,7 @@ import OriginTestSupport
         try place.forget(place.bob)
         try put([mallory, place.key(place.bob)], 2, by: [place.mallory])
         let next = TrustRotation(adding: [try place.key(place.alice)])
-        let bob = try place.sealing(place.bob)
+        let bob = try place.signing(place.bob)
         expectRefusal(.untrusted) { try place.publisher(bob).rotate(next) }
         try place.place.set("trust/2.json", nil)
         expectRefusal(.untrusted) { try place.publisher(bob).rotate(next) }

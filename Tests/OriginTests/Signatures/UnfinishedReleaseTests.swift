@@ -22,9 +22,9 @@ import OriginTestSupport
             for number in 1...4 {
                 try place.store.add("r\(number)", PackingFixture.files(number, scale: 10))
             }
-            let alice = try people.sealing(people.alice)
+            let alice = try people.signing(people.alice)
             let publisher = place.publisher(packs: .before) {
-                ($0.sealing, $0.packs.level) = (alice, 1)
+                ($0.signing, $0.packs.level) = (alice, 1)
             }
             for version in ["r1", "r2"] { try publisher.publish(version, of: place.versions) }
             try prepare(people)
@@ -47,14 +47,14 @@ import OriginTestSupport
         }
 
         private func sign(_ next: Next, _ notices: Notices) throws {
-            let publisher = people.publisher(try people.sealing(people.alice), notices: notices)
+            let publisher = people.publisher(try people.signing(people.alice), notices: notices)
             switch next {
             case .withdraw: _ = try publisher.withdraw(VersionName("r2"))
             case .resign: try publisher.resign()
             case .publish: try publisher.publish("r4", of: place.versions)
             case .publishOld: try publisher.publish("r1", of: place.versions)
             case .rotate:
-                let both = try people.sealing(people.alice, people.bob)
+                let both = try people.signing(people.alice, people.bob)
                 try people.publisher(both, notices: notices).rotate(
                     people.rotation(people.alice, to: people.bob))
             case .prune: try publisher.collect()
@@ -93,7 +93,7 @@ import OriginTestSupport
                 try world.kill()
                 switch fate {
                 case .kept: break
-                case .pruned: try world.people.publisher(PointerSealing()).collect()
+                case .pruned: try world.people.publisher(PointerSigning()).collect()
                 case .restored: try world.place.restore(world.before)
                 case .eachLost: try world.place.set(file, nil)
                 }
@@ -109,7 +109,7 @@ import OriginTestSupport
             number = try people.state().number
             // A file that nothing needs begins an epoch.
             try people.place.set(people.place.objectKey("none"), Array("none".utf8))
-            try people.publisher(PointerSealing()).collect()
+            try people.publisher(PointerSigning()).collect()
         }
         expect(world.signed.releases.first?.version?.epoch ?? 0 > 0)
         for next in Next.allCases {

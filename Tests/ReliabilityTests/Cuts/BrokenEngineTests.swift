@@ -84,7 +84,7 @@ import StorageTestSupport
             $0.ignoresSync = { path, _ in path.hasSuffix("/stamp") }
         },
         Fault("does not sync the index", in: [.retire]) { $0.indexSync = .never },
-        Fault("calls the index settled before it is synced", in: [.retire]) {
+        Fault("calls the index committed before it is synced", in: [.retire]) {
             $0.indexSync = .afterTheStamp
         },
         Fault("does not write on after a short write", in: [.add]) { $0.writesHalves = true },

@@ -21,13 +21,13 @@ struct LyingDisk: FileSystemWrapper {
     var writesHalves = false
     private let count = Counter()
 
-    private let owed = Owed()
+    private let pending = Pending()
 
     enum FailedSync: Sendable { case says, ignores, triesAgain }
     enum IndexSync: Sendable { case asAsked, never, afterTheStamp }
 
     /// The directory of an index that is to be synced.
-    private final class Owed: Sendable {
+    private final class Pending: Sendable {
         private let directory = Mutex<Int32?>(nil)
         func note(_ value: Int32) { directory.withLock { $0 = value } }
         func take() -> Int32? {
@@ -71,7 +71,7 @@ struct LyingDisk: FileSystemWrapper {
                 try base.sync(directory, path, by: library)
             }
         case .never: return
-        case .afterTheStamp: owed.note(directory)
+        case .afterTheStamp: pending.note(directory)
         }
     }
 
@@ -91,7 +91,7 @@ struct LyingDisk: FileSystemWrapper {
         let path = POSIXFileSystem().path(of: file)
         guard writesHalves, path.contains("/staging/") else {
             try base.write(file, bytes)
-            if path.hasSuffix("/stamp"), let directory = owed.take() {
+            if path.hasSuffix("/stamp"), let directory = pending.take() {
                 try base.sync(directory, StoreLayout.index) {}
             }
             return

@@ -16,7 +16,7 @@ import Expectations
     /// Verbs that write no content of a tree; docs/reliability.md, "What is not covered", tells of the others.
     private static let withoutTrees: [Scenario] = [
         .initialize, .put, .arrive, .suspend, .register, .activate, .schedule, .confirm, .rollback,
-        .forgive,
+        .unban,
         .retire, .collect, .retireAndCollect, .publish, .publishFirst, .withdraw, .prune,
     ]
 

@@ -8,7 +8,7 @@ extension Scenario {
     static func publish(
         _ names: [String], of versions: VersionStore, to path: String,
         on disk: any FileSystem = POSIXFileSystem(), isDurable: Bool = false,
-        packs: PackOptions.Moment = .before
+        packs: PackOptions.Timing = .before
     ) throws {
         let publisher = publisher(path, on: disk, isDurable: isDurable, packs: packs)
         for name in names {
@@ -19,10 +19,10 @@ extension Scenario {
 
     private static func publisher(
         _ path: String, on disk: any FileSystem, isDurable: Bool,
-        packs: PackOptions.Moment = .before
+        packs: PackOptions.Timing = .before
     ) -> Publisher {
         var options = PublisherOptions()
-        options.packs.moment = packs
+        options.packs.timing = packs
         options.isDurable = isDurable
         return Publisher(path, options: options, fileSystem: disk, now: { 1_760_000_000 })
     }
@@ -148,7 +148,7 @@ extension Scenario {
             let publisher = publisher(place.root + "/origin", on: disk, isDurable: isDurable)
             let configuration = ClientConfiguration(
                 .codePush, baseURL: "https://u.example.org", deployments: ["KEY": .stable])
-            _ = try ClientTelling().enable(
+            _ = try ClientAnnouncing().enable(
                 configuration, by: publisher.engine(), with: place.open(on: disk)
             ).commit.seen()
         },

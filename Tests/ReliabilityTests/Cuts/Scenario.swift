@@ -87,17 +87,17 @@ extension Scenario {
     static let arrive = Scenario(
         testDescription: "arrive", prepare: makeStore,
         run: verb { _, versions in
-            let arrivals = try Arrivals(versions.store)
+            let incoming = try IncomingContents(versions.store)
             for (number, text) in arriving.enumerated() {
-                var arrival = try arrivals.begin(
-                    number == 2 ? address(of: "a stand-in") : address(of: text),
+                var item = try incoming.begin(
+                    number == 2 ? address(of: "a placeholder") : address(of: text),
                     byteCount: number == 0 ? nil : Int64(text.utf8.count),
-                    isProvisional: number == 2)
-                if arrival.offset > 0 { try arrival.restart() }
-                try arrival.append(Array(text.utf8).span.bytes)
-                _ = try arrival.finish()
+                    isPlaceholder: number == 2)
+                if item.offset > 0 { try item.restart() }
+                try item.append(Array(text.utf8).span.bytes)
+                _ = try item.finish()
             }
-            try arrivals.settle()
+            try incoming.commit()
         },
         isKept: { _, versions in
             for text in arriving {
@@ -111,11 +111,11 @@ extension Scenario {
     static let suspend = Scenario(
         testDescription: "suspend", prepare: with("1"),
         run: verb { _, versions in
-            var arrival = try Arrivals(versions.store).begin(
+            var item = try IncomingContents(versions.store).begin(
                 address(of: "0123456789"), byteCount: 10)
-            if arrival.offset > 0 { try arrival.restart() }
-            try arrival.append(Array("01234".utf8).span.bytes)
-            try arrival.suspend()
+            if item.offset > 0 { try item.restart() }
+            try item.append(Array("01234".utf8).span.bytes)
+            try item.suspend()
         })
 
     static let add = Scenario(
@@ -132,7 +132,7 @@ extension Scenario {
         testDescription: "revise",
         prepare: { place in
             try makeStore(place)
-            try place.open().register(waiting(["known": "a stand-in", "old": "never to come"]))
+            try place.open().register(waiting(["known": "a placeholder", "old": "never to come"]))
         },
         run: verb { _, versions in
             try versions.revise(waiting(["known": "zero", "new": "still to come"]))
@@ -219,12 +219,12 @@ extension Scenario {
     }
 
     /// A start that was recorded and never confirmed is left for the known good version: it waits, and is
-    /// banned at its second strike; one that was not recorded is made, also of what waits.
+    /// banned at its second failed attempt; one that was not recorded is made, also of what waits.
     private static func bootFollows(_ found: Facts, _ left: Facts) -> Bool {
         let before = found.lifecycle
         let after = left.lifecycle
         let isUnconfirmed = before.unconfirmed != nil
-        let isBanned = isUnconfirmed && (before.trials.first?.strikes ?? 0) >= 2
+        let isBanned = isUnconfirmed && (before.attempts.first?.failedAttempts ?? 0) >= 2
         let bans = (before.bad.map(\.version) + (isBanned ? ["1"] : [])).sorted()
         return left.versions == found.versions
             && after.current == (isUnconfirmed ? "0" : before.pending ?? before.current)
@@ -266,7 +266,7 @@ extension Scenario {
         run: verb { _, versions in _ = try versions.rollback() },
         isDone: [.nothingToRollBackTo])
 
-    static let forgive = Scenario(
+    static let unban = Scenario(
         testDescription: "forgive",
         prepare: { place in
             try with("1")(place)
@@ -274,7 +274,7 @@ extension Scenario {
             try versions.activate("1")
             _ = try versions.rollback()
         },
-        run: verb { _, versions in try versions.forgive("1") }, isDone: [.noVersion])
+        run: verb { _, versions in try versions.unban("1") }, isDone: [.noVersion])
 
     static let retire = Scenario(
         testDescription: "retire", prepare: with("1"),
@@ -335,7 +335,7 @@ extension Scenario {
 
     static let stores = [
         initialize, put, arrive, suspend, add, register, revise, materialize, checkout, activate,
-        schedule, boot, bootBack, confirm, rollback, forgive, retire, collect, retireAndCollect,
+        schedule, boot, bootBack, confirm, rollback, unban, retire, collect, retireAndCollect,
         repair,
         rebuild,
     ]

@@ -111,7 +111,7 @@ import StorageTestSupport
                 equals: Place.contents[loss.role.version])
         }
         let (again, rest) = try repair(victim, isFetching: loss.isFetching)
-        expect(rest.steps.allSatisfy { $0.deed == .nothing }, "\(rest.steps); \(story)")
+        expect(rest.steps.allSatisfy { $0.operation == .nothing }, "\(rest.steps); \(story)")
         expect(!again.findings.contains(where: \.isRepaired), "\(again.findings); \(story)")
     }
 }

@@ -23,14 +23,14 @@ import StorageTestSupport
         let sentences = plan.steps.map(\.sentence)
         let told = plan.steps.filter {
             [.removeTree, .removeIncompleteTree, .recoverManifest, .removeLeftover]
-                .contains($0.deed)
+                .contains($0.operation)
         }.compactMap { $0.path ?? $0.version.map { "versions/\($0)" } }
         for tree in before.subtracting(after) {
             expect(told.contains("versions/\(tree)"), "\(tree) went: \(sentences)")
         }
         let store = try victim.place.open().store
         for step in plan.steps {
-            switch step.deed {
+            switch step.operation {
             case .removeTree, .removeIncompleteTree:
                 let name = try require(step.path).dropFirst("versions/".count)
                 expect(!after.contains(String(name)), "\(name) stays: \(sentences)")
@@ -51,8 +51,8 @@ import StorageTestSupport
             again = plan
             return false
         }
-        let rest = try require(again).steps.filter { $0.deed != .nothing }.map(\.sentence)
-        expect(rest.isEmpty, "a second repair would go on; the first: \(sentences)")
+        let rest = try require(again).steps.filter { $0.operation != .nothing }.map(\.sentence)
+        expect(rest.isEmpty, "a second repair would continue; the first: \(sentences)")
     }
 
     /// More than one thing at once, as disks lose them.

@@ -82,7 +82,7 @@ extension TamperingTests {
             plan = $0
             return true
         }
-        expect(plan?.steps.map(\.deed), equals: [.acceptLifecycle])
+        expect(plan?.steps.map(\.operation), equals: [.acceptLifecycle])
         expect(plan?.steps.first?.path, equals: Self.file)
         expect(report.findings.map(\.kind), equals: [.editedLifecycle])
         expect(report.findings.allSatisfy { $0.isRepaired && $0.path == Self.file })

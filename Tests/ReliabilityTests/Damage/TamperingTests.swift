@@ -63,7 +63,7 @@ import StorageTestSupport
     }
 
     @Test(
-        "goes on beside what is no journal of SQLite's",
+        "continues beside what is no journal of SQLite's",
         arguments: ["-journal", "-wal", "-shm"], [Damage.Stranger.fifo, .socket, .directory])
     func strangeJournal(_ suffix: String, _ kind: Damage.Stranger) throws {
         let victim = try Victim()

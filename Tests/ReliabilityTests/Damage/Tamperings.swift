@@ -95,7 +95,7 @@ extension TamperingTests {
     ) -> Tampering {
         Tampering(
             name, kind,
-            // The tree shows the same file; what is current lacks an object once it is taken away.
+            // The tree shows the same file; what is current is missing an object once it is taken away.
             besides: besides.union([.wrongInTree, .wrongModeInTree, .incompleteVersion]),
             stays: [.incompleteVersion]
         ) { victim in try act(victim, victim.object("hello")) }
@@ -134,10 +134,12 @@ extension TamperingTests {
             chmod($1, 0)
         },
         ofObject("makes an object setuid", .wrongMode) { chmod($1, 0o4555) },
-        Tampering("flips a bit of a twin", .damagedExecutableCopy, besides: [.wrongInTree]) {
+        Tampering(
+            "flips a bit of an executable copy", .damagedExecutableCopy, besides: [.wrongInTree]
+        ) {
             try Damage.flip($0.object("#!one", executable: true), at: 3)
         },
-        Tampering("makes a twin writable", .wrongMode, besides: [.wrongModeInTree]) {
+        Tampering("makes an executable copy writable", .wrongMode, besides: [.wrongModeInTree]) {
             chmod(try $0.object("#!one", executable: true), 0o777)
         },
         Tampering("puts a link in place of a shard", .strayFile, besides: [.missingObject]) {
@@ -153,7 +155,7 @@ extension TamperingTests {
     .flatMap { stranger in
         [
             Tampering(
-                "puts \(stranger) in place of a twin", .damagedExecutableCopy,
+                "puts \(stranger) in place of an executable copy", .damagedExecutableCopy,
                 besides: [.wrongInTree]
             ) { try Damage.replace($0.object("#!one", executable: true), by: stranger) },
             Tampering("puts \(stranger) in place of the lifecycle", .damagedLifecycle) {

@@ -21,7 +21,7 @@ import StorageTestSupport
         Tree(testDescription: "under a name of no version", version: "2", entry: "2 (old)"),
         Tree(testDescription: "under a hidden name", version: "0", entry: ".0.old"),
         Tree(
-            testDescription: "of a version that lacks an object", version: "2", entry: "2",
+            testDescription: "of a version that is missing an object", version: "2", entry: "2",
             isForgotten: false),
     ]
 
@@ -84,7 +84,7 @@ import StorageTestSupport
         let finding = try require(report.findings.first { $0.kind == .missingManifest })
         expect(finding.message.contains("cannot be read") && !finding.isRepaired)
         let step = try require(plan?.steps.first { $0.path == "versions/\(tree.entry)" })
-        expect(step.deed, equals: .nothing)
+        expect(step.operation, equals: .nothing)
     }
 
     private static func run(_ verb: Verb, _ victim: Victim, _ disk: any FileSystem) throws {

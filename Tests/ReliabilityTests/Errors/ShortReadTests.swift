@@ -18,7 +18,7 @@ private final class HalvingDisk: FileSystemWrapper {
     }
 }
 
-/// Whoever reads goes on until there is nothing more.
+/// Whoever reads continues until there is nothing more.
 @Suite("A store whose disk reads less than it is asked for") struct ShortReadTests {
     @Test(arguments: Scenario.all)
     func `does the same`(_ scenario: Scenario) throws {

@@ -1,7 +1,7 @@
 import HotPush
 import StorageTestSupport
 
-/// What an origin may send, on purpose or by accident: nothing of it is shown, and the device goes on
+/// What an origin may send, on purpose or by accident: nothing of it is shown, and the device continues
 /// showing what it shows.
 @Suite("A pull from a hostile origin") struct HostileOriginTests {
     private let directory = TemporaryDirectory(inMemory: true)
@@ -30,7 +30,7 @@ import StorageTestSupport
             files(in: "objects").first { $0.replacing("/", with: "").hasSuffix(digits) })
     }
 
-    /// Expects that a pull is refused, that version 0 goes on being shown, and nothing else is complete.
+    /// Expects that a pull is refused, that version 0 continues being shown, and nothing else is complete.
     private func expectRefusal(_ comment: Comment) throws {
         #expect(throws: StoreError.self, comment) { try pull() }
         let versions = try place.open()

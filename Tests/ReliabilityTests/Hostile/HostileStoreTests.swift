@@ -16,7 +16,7 @@ import StorageTestSupport
     }
 
     @Test(arguments: [0, 1, Int64(UInt32.max), 4_291_747_200, 253_402_300_799])
-    func `goes on in any year`(_ year: Int64) throws {
+    func `continues in any year`(_ year: Int64) throws {
         let victim = try victim()
         let versions = try victim.place.open()
         try writeTree(victim.place.beside + "/timed", ["a": "of the year \(year)"])

@@ -6,21 +6,21 @@ private struct JumpingDisk: StatusShowingDisk {
     private let clock = Clock()
 
     private final class Clock: Sendable {
-        private struct Moment: Hashable {
+        private struct Timing: Hashable {
             var inode: UInt64
             var time: Int64
         }
 
         /// How far the clock is from the real one, in nanoseconds, and was when a change was first seen.
-        private let state = Mutex<(shift: Int64, seen: [Moment: Int64])>((0, [:]))
+        private let state = Mutex<(shift: Int64, seen: [Timing: Int64])>((0, [:]))
 
         func set(_ seconds: Int64) { state.withLock { $0.shift = seconds * 1_000_000_000 } }
 
         func shown(_ time: Int64, of inode: UInt64) -> Int64 {
             state.withLock { state in
-                let moment = Moment(inode: inode, time: time)
-                let shift = state.seen[moment] ?? state.shift
-                state.seen[moment] = shift
+                let timing = Timing(inode: inode, time: time)
+                let shift = state.seen[timing] ?? state.shift
+                state.seen[timing] = shift
                 return time + shift
             }
         }

@@ -77,7 +77,7 @@ final class RecordingDisk: FileSystemWrapper, @unchecked Sendable {
         begin()
     }
 
-    /// Goes on where a process was killed: `device` says what of all that is there is durable.
+    /// Continues where a process was killed: `device` says what of all that is there is durable.
     init(_ root: String, resuming device: Device, on disk: RestoredDisk, nodes: [UInt64: Int]) {
         self.root = root
         base = disk

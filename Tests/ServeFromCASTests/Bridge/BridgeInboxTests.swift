@@ -23,7 +23,7 @@ struct BridgeInboxTests {
             if reason == nil { try page.send("C") }
         }
         expect(reason?.code, equals: .tryAgainLater)
-        // What was taken in is there, and makes room when it is read.
+        // What was taken in is there, and frees space when it is read.
         while bridge.takeMessage() != nil {}
         var page = try Page(bridge)
         try page.send("M 1 0\nhello")

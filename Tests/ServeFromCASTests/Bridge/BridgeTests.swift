@@ -113,7 +113,7 @@ struct BridgeTests {
         expect(page.lines.suffix(2), equals: ["A 2", "A 2"])
     }
 
-    @Test func `goes on where a broken link stopped`() throws {
+    @Test func `continues where a broken link stopped`() throws {
         var page = try Page(bridge)
         let session = try require(page.link.session)
         try page.send("M 1 0\na")
@@ -231,7 +231,7 @@ struct BridgeTests {
         expect(bridge.takeMessage() == nil)
     }
 
-    @Test func `has room for so many pages, the longest away giving way`() throws {
+    @Test func `has space for so many pages, the longest away giving way`() throws {
         var limits = BridgeLimits()
         limits.sessionCount = 2
         let small = Bridge(limits: limits)

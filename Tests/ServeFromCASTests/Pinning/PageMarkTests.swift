@@ -75,7 +75,7 @@ struct PageMarkTests {
         }
     }
 
-    @Test func `lets a tab go on across a switch without a refusal`() throws {
+    @Test func `lets a tab continue across a switch without a refusal`() throws {
         var browser = try browser()
         let names = [try VersionName("A"), try VersionName("B")]
         for round in 0..<200 {
@@ -180,7 +180,7 @@ struct PageMarkTests {
     )
     func twoBrowsers() throws {
         for isAskedFirst in [true, false] {
-            // Both come back after a restart; the other one goes on to newer versions.
+            // Both come back after a restart; the other one continues to newer versions.
             var (own, other) = (try browser(), try browser())
             other.name = "browser-number-two"
             let mark = own.go()

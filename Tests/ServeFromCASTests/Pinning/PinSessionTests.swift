@@ -49,7 +49,7 @@ struct PinSessionTests {
                     let connection = UInt64(10 + number)
                     server.connect(name, by: browser, connection: connection)
                 }
-                // The frames go on asking.
+                // The frames continue asking.
                 server.wait(30)
                 for number in frames.indices {
                     _ = server.get(

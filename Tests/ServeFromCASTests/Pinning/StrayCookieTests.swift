@@ -105,7 +105,7 @@ struct StrayCookieTests {
             }
             if row.isNewer, !row.isAlive {
                 world.table.close(connection: 2, now: world.now)
-                // The page itself goes on meanwhile.
+                // The page itself continues meanwhile.
                 world.now += .seconds(61)
             }
             let version = row.isNewer ? a : b

@@ -75,7 +75,7 @@ struct ProxyAnswerTests {
         expect(!head.contains("204") || !head.contains("Content-Length"))
     }
 
-    @Test func `to HEAD has the fields of GET and no body, and the connection goes on`() throws {
+    @Test func `to HEAD has the fields of GET and no body, and the connection continues`() throws {
         let upstream = try ScriptedUpstream(
             answering: "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\nETag: \"x\"\r\n\r\n")
         let client = try upstream.proxy().client()

@@ -122,7 +122,7 @@ struct ProxyConnectionTests {
         closed.wait()
     }
 
-    @Test func `that cannot be made is a 502 with a sentence, and the client's goes on`() throws {
+    @Test func `that cannot be made is a 502 with a sentence, and the client's continues`() throws {
         // Bound and not listened on, so that nobody else gets it meanwhile.
         let taken = try BoundPort()
         let port = taken.port

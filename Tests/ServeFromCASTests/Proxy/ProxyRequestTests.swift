@@ -175,7 +175,8 @@ struct ProxyRequestTests {
     }
 
     @Test(
-        "is told to go on by the proxy when the upstream says nothing, and refused when it refuses")
+        "is told to continue by the proxy when the upstream says nothing, and refused when it refuses"
+    )
     func silentAndRefusing() throws {
         var options = ProxyOptions()
         options.continueWait = 1

@@ -111,9 +111,9 @@ struct ProxyTunnelTests {
 
         var options = ProxyOptions()
         options.tunnelIdle = 20
-        let impatient = try upstream.proxy(options).client()
-        expect(impatient.status(get("/api", Self.asking)), equals: 101)
-        expect(impatient.isAtEnd())
+        let hurried = try upstream.proxy(options).client()
+        expect(hurried.status(get("/api", Self.asking)), equals: 101)
+        expect(hurried.isAtEnd())
         closed.wait()
 
         let other = try server.client()

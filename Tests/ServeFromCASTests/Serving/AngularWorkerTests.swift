@@ -59,7 +59,7 @@ import StorageTestSupport
         try expect(browser.load("/app.js").text, equals: "run(1)")
     }
 
-    @Test("is told that there is no list where the version has none: it goes by itself then")
+    @Test("is told that there is no list where the version has none: it goes automatically then")
     func noList() throws {
         let store = try TemporaryStore()
         let app = try app(store)

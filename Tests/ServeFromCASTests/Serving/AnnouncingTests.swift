@@ -51,19 +51,19 @@ struct AnnouncingTests {
         let store = try TemporaryStore.app(good: "1")
         let (disk, versions) = try store.openedOnFaultyDisk()
         let notices = Sink<String>()
-        let shelf = try SiteShelf(ServedStore(versions), SiteOptions(), shell: nil) {
+        let cache = try SiteCache(ServedStore(versions), SiteOptions(), shell: nil) {
             notices.add($0)
         }
-        shelf.refresh()
+        cache.refresh()
         for count in 1...2 {
             disk.arm(.fail(5, at: 1, of: [.status], path: "lifecycle.json"))
-            shelf.refresh()
-            expect(!shelf.isFollowing)
-            shelf.refresh()
-            expect(shelf.isFollowing)
+            cache.refresh()
+            expect(!cache.isFollowing)
+            cache.refresh()
+            expect(cache.isFollowing)
             expect(notices.all.count, equals: count)
         }
-        expect(shelf.current?.site.version.description, equals: "1")
+        expect(cache.current?.site.version.description, equals: "1")
     }
 
     @Test(

@@ -116,8 +116,8 @@ struct BusyStoreTests {
         lock.withLock { $0 = held }
         await app.stop()
         let lifecycle = try store.reopened().lifecycle()
-        expect(lifecycle.boot == nil && lifecycle.trials.map(\.strikes) == [0])
-        expect(lifecycle.trials.map(\.takenBack), equals: [1])
+        expect(lifecycle.boot == nil && lifecycle.attempts.map(\.failedAttempts) == [0])
+        expect(lifecycle.attempts.map(\.takenBack), equals: [1])
         expect(app.notices.all, equals: [])
     }
 

@@ -21,7 +21,7 @@ struct ConfirmingTests {
         expect(app.server.currentVersion, equals: "2")
     }
 
-    @Test("is vouched for by its own pages only: another version's get 409, other sites 403")
+    @Test("is confirmed by its own pages only: another version's get 409, other sites 403")
     func strangers() throws {
         let store = try TemporaryStore.app()
         let app = try TestApp(watching: store)
@@ -47,7 +47,7 @@ struct ConfirmingTests {
 
     // Browsers without client hints; docs/serving.md, "Starting a new version, and going back".
     @Test(
-        "is vouched for by its page's session where the request alone does not say which page asks")
+        "is confirmed by its page's session where the request alone does not say which page asks")
     func session() throws {
         let app = try TestApp(watching: store)
         let old = try app.visitor(seeing: "one")
@@ -68,7 +68,7 @@ struct ConfirmingTests {
         try expect(confirm(nil), equals: 403)
         // A session of no page that is known says no more than the request itself.
         try expect(app.tab(of: new).confirm(), equals: 409)
-        // The old page vouches for its own version only, which is known good.
+        // The old page confirms its own version only, which is known good.
         try expect(confirm(oldPage), equals: 204)
         try expect(store.reopened().lifecycle().knownGood, equals: ["1"])
         try expect(confirm(newPage), equals: 204)
@@ -76,7 +76,7 @@ struct ConfirmingTests {
     }
 
     // docs/bridge-protocol.md, "Confirming".
-    @Test("is not vouched for by who names no session of the bridge, or one that has ended")
+    @Test("is not confirmed by who names no session of the bridge, or one that has ended")
     func secret() throws {
         let app = try TestApp(watching: store)
         try store.versions.activateAtNextBoot("2")
@@ -139,7 +139,7 @@ struct ConfirmingTests {
         try expect(app.browser().navigate().text.contains("one"))
         app.look(after: .seconds(24_000))
         try expect(app.browser().navigate().text.contains("two"))
-        try expect(store.reopened().lifecycle().trials.map(\.strikes), equals: [2])
+        try expect(store.reopened().lifecycle().attempts.map(\.failedAttempts), equals: [2])
     }
 
     @Test func `has the version before it to go back to, though that was never confirmed`() throws {
@@ -151,7 +151,7 @@ struct ConfirmingTests {
         try expect(app.browser().navigate().text.contains("two"))
         app.look(after: .seconds(4002))
         let browser = try app.visitor(seeing: "one")
-        // What it went back to is not on trial, and its page may vouch for it.
+        // What it went back to is not being tried, and its page may confirm it.
         try expect(store.reopened().lifecycle().unconfirmed == nil)
         try expect(browser.confirm(), equals: 204)
         try expect(store.reopened().lifecycle().knownGood, equals: ["1"])
@@ -218,7 +218,7 @@ struct StartupWatchTests {
         try expect(store.versions.lifecycle().knownGood.first, equals: "2")
     }
 
-    @Test func `leaves alone what somebody else has settled meanwhile`() throws {
+    @Test func `leaves alone what somebody else has decided meanwhile`() throws {
         let (store, watch) = try started()
         let other = try store.reopened()
         try other.activate("1")

@@ -13,7 +13,7 @@ struct DashboardTests {
         let pages = Atomic<Int>(0)
         let status = Mutex("one")
         let held = Mutex<[Dashboard.Held]>([])
-        let trouble = Mutex<StoreError?>(nil)
+        let problem = Mutex<StoreError?>(nil)
 
         var dashboard: Dashboard {
             Dashboard(
@@ -28,7 +28,7 @@ struct DashboardTests {
                     return Array(self.status.withLock { $0 }.utf8)
                 },
                 usage: { () throws(StoreError) in
-                    if let error = self.trouble.withLock({ $0 }) { throw error }
+                    if let error = self.problem.withLock({ $0 }) { throw error }
                     return Array("{}".utf8)
                 })
         }
@@ -203,13 +203,13 @@ struct DashboardTests {
 
     @Test func `says what keeps it from being made, and is made when that is over`() throws {
         let source = Source()
-        source.trouble.withLock { $0 = StoreError(.io, "the disk has gone") }
+        source.problem.withLock { $0 = StoreError(.io, "the disk has gone") }
         let app = try app(source)
         let failed = try insider(app).ask("GET", "/_castree/dashboard/usage.json")
         expect(failed.status, equals: 500)
         expect(failed.text, equals: "the disk has gone\n")
         expect(app.notices.all.contains { $0.contains("the disk has gone") })
-        source.trouble.withLock { $0 = nil }
+        source.problem.withLock { $0 = nil }
         try expect(insider(app).ask("GET", "/_castree/dashboard/usage.json").status, equals: 200)
     }
 

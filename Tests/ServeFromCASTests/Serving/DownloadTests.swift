@@ -8,7 +8,7 @@ import StorageTestSupport
 struct DownloadTests {
     static let large = String(repeating: "large ", count: 100_000)
 
-    /// A store with a current version, and one that lacks 600,005 of its bytes.
+    /// A store with a current version, and one that is missing 600,005 of its bytes.
     private func begun() throws -> TemporaryStore {
         let store = try TemporaryStore.app()
         let files: [SampleSite.File] = [
@@ -22,16 +22,16 @@ struct DownloadTests {
 
     private func put(_ text: String, into store: TemporaryStore) throws {
         let other = try store.reopened()
-        let arrivals = try Arrivals(other.store)
-        var arrival = try arrivals.begin(
+        let incoming = try IncomingContents(other.store)
+        var item = try incoming.begin(
             SampleSite.address(text), byteCount: Int64(text.utf8.count))
-        try arrival.append(Array(text.utf8).span.bytes)
-        _ = try arrival.finish()
-        _ = try arrivals.settle()
+        try item.append(Array(text.utf8).span.bytes)
+        _ = try item.finish()
+        _ = try incoming.commit()
     }
 
     @Test(
-        "is how much has come of what was lacking, as it grows, to the end; nothing while it stands still"
+        "is how much has come of what was missing, as it grows, to the end; nothing while it stands still"
     )
     func progress() throws {
         let store = try begun()
@@ -76,7 +76,7 @@ struct DownloadTests {
     func `is looked for on a thread of its own: whoever wants it told does not wait`() throws {
         let store = try begun()
         let watch = DownloadWatch { store.versions }
-        // A thread that holds up all looks until it may go on.
+        // A thread that holds up all looks until it may continue.
         let (begun, ended) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         expect(
             watch.work.add {

@@ -60,7 +60,7 @@ struct EmbeddedAppTests {
                 expect(text.contains(round == 1 ? "two" : "one"), "\(cause) \(round)")
                 app.look(after: .seconds(2001 * round))
                 let lifecycle = try store.reopened().lifecycle()
-                expect(lifecycle.trials, equals: [], "\(cause)")
+                expect(lifecycle.attempts, equals: [], "\(cause)")
                 expect(lifecycle.bad, equals: [])
                 expect(lifecycle.current, equals: "1")
                 expect(lifecycle.pending, equals: "2")

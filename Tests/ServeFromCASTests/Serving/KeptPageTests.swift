@@ -46,19 +46,19 @@ struct KeptPageTests {
         for _ in 1...3 {
             try store.versions.activateAtNextBoot("2")
             let browser = try app.visitor(seeing: "two")
-            // It vouches for its own version only, which is known good.
+            // It confirms its own version only, which is known good.
             try expect(browser.confirm(saying: word), equals: word == "1" ? 204 : 409)
             let lifecycle = try store.reopened().lifecycle()
             expect(lifecycle.current, equals: "1")
             expect(lifecycle.pending, equals: "2")
             expect(lifecycle.knownGood, equals: ["1"])
             expect(lifecycle.bad, equals: [])
-            expect(lifecycle.trials, equals: [])
+            expect(lifecycle.attempts, equals: [])
             expect(lifecycle.unconfirmed == nil)
         }
         // Its time is not running.
         app.look(after: .seconds(36_000))
-        try expect(store.reopened().lifecycle().trials, equals: [])
+        try expect(store.reopened().lifecycle().attempts, equals: [])
         // The first that is shown is its first start.
         let shown = try app.visitor(seeing: "two")
         try expect(shown.confirm(saying: "2"), equals: 204)
@@ -80,7 +80,7 @@ struct KeptPageTests {
             }
             let lifecycle = try store.reopened().lifecycle()
             expect(lifecycle.pending, equals: "2")
-            expect(lifecycle.trials, equals: [])
+            expect(lifecycle.attempts, equals: [])
             try app.wait(for: "the notice, which follows") {
                 app.notices.all.contains { $0.contains("a service worker showed version 1") }
             }
@@ -162,7 +162,7 @@ struct KeptPageTests {
         app.look(after: .seconds(2001))
         let lifecycle = try store.reopened().lifecycle()
         expect(lifecycle.current == "1" && lifecycle.pending == "2")
-        expect(lifecycle.trials.map(\.strikes), equals: isShown ? [1] : [])
+        expect(lifecycle.attempts.map(\.failedAttempts), equals: isShown ? [1] : [])
     }
 
     @Test(
@@ -186,7 +186,7 @@ struct KeptPageTests {
         app.look(after: .seconds(2001))
         let lifecycle = try store.reopened().lifecycle()
         expect(lifecycle.current == "1" && lifecycle.pending == "2")
-        expect(lifecycle.trials.map(\.strikes), equals: [1])
+        expect(lifecycle.attempts.map(\.failedAttempts), equals: [1])
     }
 
     @Test func `hides nothing that another tab shows`() throws {
@@ -210,7 +210,7 @@ struct KeptPageTests {
         let lifecycle = try store.reopened().lifecycle()
         expect(lifecycle.knownGood, equals: ["1"])
         expect(lifecycle.unconfirmed?.version, equals: "2")
-        expect(lifecycle.trials.map(\.strikes), equals: [1])
+        expect(lifecycle.attempts.map(\.failedAttempts), equals: [1])
     }
 
     @Test(
@@ -223,7 +223,7 @@ struct KeptPageTests {
         try expect(browser.confirm(saying: ""), equals: 409)
         var lifecycle = try store.reopened().lifecycle()
         expect(lifecycle.current, equals: "2")
-        expect(lifecycle.trials, equals: [])
+        expect(lifecycle.attempts, equals: [])
         expect(lifecycle.knownGood, equals: [])
         try browser.navigate()
         lifecycle = try store.reopened().lifecycle()

@@ -35,7 +35,7 @@ struct LostPageTests {
         for _ in 0..<2 {
             try expectStartPage(browser.navigate("/list.html"))
             let lifecycle = try app.store.versions.lifecycle()
-            expect(lifecycle.current == "1" && lifecycle.trials.isEmpty && lifecycle.boot == nil)
+            expect(lifecycle.current == "1" && lifecycle.attempts.isEmpty && lifecycle.boot == nil)
         }
         try expect(browser.navigate().text.contains("two"))
         try expect(browser.confirm(), equals: 204)

@@ -2,8 +2,8 @@ import StorageTestSupport
 
 @testable import ServeFromCAS
 
-// docs/serving.md, "No mixed page": the hints that a request lacks name the version of its page.
-@Suite("What lacks some of its browser's hints")
+// docs/serving.md, "No mixed page": the hints that a request does not have name the version of its page.
+@Suite("What does not have some of its browser's hints")
 struct MarkedRequestTests {
     /// What a service worker sends on with `fetch(event.request)`: a navigation without its destination.
     private static let sentOn = [
@@ -33,7 +33,7 @@ struct MarkedRequestTests {
                     expect(frame.text.contains("one"), "\(target)")
                     expect(frame.value("Permissions-Policy") == page.value("Permissions-Policy"))
                 }
-                try expect(store.reopened().lifecycle().trials, equals: [])
+                try expect(store.reopened().lifecycle().attempts, equals: [])
                 // A tab's navigation has all hints.
                 let tab = try browser.ask("GET", target, Self.sentOn + Hints.all + referrer)
                 expect(tab.text.contains("two"), "\(target)")

@@ -2,7 +2,8 @@ import StorageTestSupport
 
 @testable import ServeFromCAS
 
-// docs/serving.md, "What counts as a start, and the strikes": a page that outlives the server which started its version.
+// docs/serving.md, "What counts as a start, and the failed attempts": a page that outlives the server which started its
+// version.
 @Suite("A page whose server ended before anything confirmed its version")
 struct OutlivedServerTests {
     /// What has become of the start of version 2 when the page connects to this server.

@@ -29,7 +29,7 @@ struct PollingPagesTests {
             expect(answer.text, equals: "")
             expect(answer.value("Retry-After"), equals: "2")
         }
-        // What is there already comes at once to all, and nobody asks for patience then.
+        // What is there already comes at once to all, and nobody asks for more time then.
         try app.server.bridge.send("news")
         for tab in waiting {
             let answer = try require(tab.client.response(toHead: false))
@@ -43,7 +43,7 @@ struct PollingPagesTests {
             expect(answer.text.contains("news"))
             expect(answer.value("Retry-After") == nil)
         }
-        // Who leaves makes room, and another browser has its own.
+        // Who leaves frees space, and another browser has its own.
         do {
             let tab = try app.tab(of: browser)
             tab.send("GET", "/_castree/bridge?session=\(sessions[0])&ack=1", Self.own)

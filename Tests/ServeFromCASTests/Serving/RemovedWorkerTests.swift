@@ -3,7 +3,7 @@ import StorageTestSupport
 @testable import ServeFromCAS
 
 // docs/serving.md, "Service workers": a version without the worker that another has brought takes its place.
-@Suite("A service worker's script that a version lacks")
+@Suite("A service worker's script that a version is missing")
 struct RemovedWorkerTests {
     private static let hasWorker = ["1": true, "2": false, "3": false]
 

@@ -111,7 +111,7 @@ final class RenderedPageTests {
                 }
                 app.look(after: .seconds(2001 * round))
                 let lifecycle = try app.store.reopened().lifecycle()
-                expect(lifecycle.trials, equals: [])
+                expect(lifecycle.attempts, equals: [])
                 expect(lifecycle.bad, equals: [])
             }
         }

@@ -56,11 +56,11 @@ struct SavedFileTests {
         }
         app.look(after: .seconds(2001))
         let lifecycle = try app.store.reopened().lifecycle()
-        expect(lifecycle.trials, equals: [])
+        expect(lifecycle.attempts, equals: [])
         expect(lifecycle.bad, equals: [])
         expect(lifecycle.current, equals: waits ? "1" : "2")
         try expect(browser.navigate().text.contains("two"))
-        try expect(app.store.reopened().lifecycle().trials.count, equals: 1)
+        try expect(app.store.reopened().lifecycle().attempts.count, equals: 1)
     }
 
     @Test("starts no version if `--header` makes it an attachment")

@@ -154,7 +154,7 @@ struct ServiceWorkerTests {
         expect(lifecycle.current, equals: "1")
         expect(lifecycle.pending, equals: "2")
         expect(app.server.handler.nextVersion, equals: "2")
-        expect(lifecycle.trials, equals: [])
+        expect(lifecycle.attempts, equals: [])
         expect(lifecycle.bad, equals: [])
     }
 
@@ -193,7 +193,7 @@ struct ServiceWorkerTests {
         app.look(after: .seconds(2001))
         let lifecycle = try store.reopened().lifecycle()
         expect(lifecycle.knownGood, equals: ["2", "1"])
-        expect(lifecycle.trials, equals: [])
+        expect(lifecycle.attempts, equals: [])
         expect(lifecycle.bad, equals: [])
     }
 
@@ -277,12 +277,12 @@ struct ServiceWorkerTests {
         try browser.leave(old)
         app.look(after: .seconds(2001))
         // The older page was open for a while: its tab may have been closed.
-        try expect(store.reopened().lifecycle().trials, equals: [])
+        try expect(store.reopened().lifecycle().attempts, equals: [])
         try expect(script(browser), equals: "worker(2)")
         app.look(after: .seconds(4002))
         let lifecycle = try store.reopened().lifecycle()
         expect(lifecycle.current, equals: "1")
-        expect(lifecycle.trials.map(\.strikes), equals: [1])
+        expect(lifecycle.attempts.map(\.failedAttempts), equals: [1])
         // Its browser gets the old worker, and with it the old page.
         try expect(script(browser), equals: "worker(1)")
     }
@@ -345,7 +345,7 @@ struct ServiceWorkerTests {
             let lifecycle = try store.reopened().lifecycle()
             expect(lifecycle.knownGood, equals: isGood ? ["2", "1"] : ["1"])
             expect(lifecycle.pending, equals: isCurrent ? nil : "2")
-            expect(lifecycle.trials, equals: [])
+            expect(lifecycle.attempts, equals: [])
         }
     }
 

@@ -44,7 +44,7 @@ struct ShownAgainTests {
             expect(text.contains(round == 1 ? "two" : "one"), "\(round)")
             app.look(after: .seconds(2001 * round))
             let lifecycle = try app.store.reopened().lifecycle()
-            expect(lifecycle.trials, equals: [])
+            expect(lifecycle.attempts, equals: [])
             expect(lifecycle.bad, equals: [])
             expect(lifecycle.pending, equals: "2")
         }
@@ -68,11 +68,11 @@ struct ShownAgainTests {
             await app.stop()
             try started.write(to: URL(filePath: store.path + "/lifecycle.json"))
             let lifecycle = try store.reopened().lifecycle()
-            expect(lifecycle.trials == [] && lifecycle.bad == [], "\(round): \(lifecycle)")
+            expect(lifecycle.attempts == [] && lifecycle.bad == [], "\(round): \(lifecycle)")
         }
         // The app's own start counts as ever.
         try expect(store.reopened().boot().version, equals: "2")
-        try expect(store.reopened().lifecycle().trials.map(\.strikes), equals: [1])
+        try expect(store.reopened().lifecycle().attempts.map(\.failedAttempts), equals: [1])
         try expect(store.reopened().boot().version, equals: "1")
     }
 }

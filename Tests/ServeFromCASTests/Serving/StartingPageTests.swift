@@ -2,7 +2,8 @@ import WebTestSupport
 
 @testable import ServeFromCAS
 
-// docs/serving.md, "What counts as a start, and the strikes": who sends the browser, and which page it asks for.
+// docs/serving.md, "What counts as a start, and the failed attempts": who sends the browser, and which page it asks
+// for.
 @Suite("A navigation")
 struct StartingPageTests {
     /// Version 1, which is known good, and 2, which waits; each has pages with the bridge and without.
@@ -47,7 +48,7 @@ struct StartingPageTests {
         }
         app.look(after: .seconds(2001))
         let lifecycle = try app.store.versions.lifecycle()
-        expect(lifecycle.current == "1" && lifecycle.pending == "2" && lifecycle.trials.isEmpty)
+        expect(lifecycle.current == "1" && lifecycle.pending == "2" && lifecycle.attempts.isEmpty)
         // The app's own navigation starts it.
         try expect(app.browser().navigate().text, equals: "start 2")
     }

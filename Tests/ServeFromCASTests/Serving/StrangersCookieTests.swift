@@ -99,10 +99,10 @@ struct StrangersCookieTests {
         expect(lifecycle.current, equals: "1")
         expect(lifecycle.pending, equals: "2")
         expect(lifecycle.bad, equals: [])
-        expect(lifecycle.trials, equals: [])
+        expect(lifecycle.attempts, equals: [])
         expect(
             kiosk.app.notices.all.contains { $0.contains("cookies that other servers have set") })
-        // It waits as after a strike, or it would be shown again and again.
+        // It waits as after a failed attempt, or it would be shown again and again.
         for _ in 1...2 { try expect(kiosk.browser.navigate().text.contains("one")) }
     }
 

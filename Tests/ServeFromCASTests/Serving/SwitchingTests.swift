@@ -25,7 +25,7 @@ struct SwitchingTests {
         try expect(browser.load("/style.css").text, equals: ".one {}")
     }
 
-    @Test func `and goes on with the new version when it navigates, unmixed`() throws {
+    @Test func `and continues with the new version when it navigates, unmixed`() throws {
         let app = try TestApp(TemporaryStore.app())
         let browser = try app.visitor()
         try app.store.reopened().activate("2")
@@ -169,7 +169,7 @@ struct SwitchingTests {
             try other.retire("1")
             try expect(told("1"), equals: [#"{"version":"2","reload":true}"#])
             try expect(told("2"), equals: [])
-            try expect(store.reopened().lifecycle().trials.isEmpty)
+            try expect(store.reopened().lifecycle().attempts.isEmpty)
         }
     }
 

@@ -32,7 +32,7 @@ final class TestApp: Sendable {
         try self.init(store) { $0.confirmation = .seconds(2000) }
     }
 
-    /// Such a server, and its store, whose current version 1 some page has vouched for.
+    /// Such a server, and its store, whose current version 1 some page has confirmed.
     static func kiosk(waiting: String? = nil) throws -> (TemporaryStore, TestApp) {
         let store = try TemporaryStore.app(good: "1", waiting: waiting)
         return (store, try TestApp(watching: store))
@@ -99,7 +99,7 @@ final class TestApp: Sendable {
     }
 
     /// Waits until all work on the store is done that was to be done before.
-    func settle() throws {
+    func commit() throws {
         let done = Sink<Bool>()
         expect(server.handler.storeWork.add { done.add(true) })
         try wait(for: "the work on the store") { !done.all.isEmpty }
@@ -129,7 +129,7 @@ extension TemporaryStore {
         return store
     }
 
-    /// The same, where some page has vouched for the current one, and another may wait for the next.
+    /// The same, where some page has confirmed the current one, and another may wait for the next.
     static func app(good version: String, waiting: String? = nil) throws -> TemporaryStore {
         let store = try app(current: nil)
         try store.makeKnownGood(version)
@@ -147,7 +147,7 @@ extension TemporaryStore {
         return files.merging(more) { $1 }
     }
 
-    /// Makes a version current that some page has vouched for.
+    /// Makes a version current that some page has confirmed.
     func makeKnownGood(_ version: String) throws {
         try versions.makeKnownGood(version)
     }
@@ -330,7 +330,7 @@ final class SocketPage {
     func heard(_ wanted: String, _ app: TestApp) throws -> [String] {
         let (count, session) = (texts.count, bridge.session)
         // Behind what is told by the thread that works on the store.
-        try app.settle()
+        try app.commit()
         try app.server.bridge.send("that is all", to: session)
         try run { $0.texts.count > count }
         return payloads(wanted)

@@ -6,11 +6,11 @@ final class TestWatch: Sendable {
 
     /// - Parameter pace: after how long a look is late; far more than a test lets pass at once.
     init(
-        _ versions: VersionStore, allowed: Duration, strikes: Int = 2,
+        _ versions: VersionStore, allowed: Duration, failedAttempts: Int = 2,
         pace: Duration = .seconds(1_000_000)
     ) {
         var rules = StartJudge.Rules(allowed: allowed)
-        rules.strikes = strikes
+        rules.failedAttempts = failedAttempts
         rules.pace = pace
         watch = StartWatch(versions, rules)
     }

@@ -108,11 +108,11 @@ struct TwoWatchesTests {
         try second.follow(lifecycle(), now: .seconds(1))
         try expect(second.pageBegins(lifecycle(), now: .seconds(2))?.left?.from, equals: "2")
         try expect(lifecycle().current, equals: "1")
-        try expect(lifecycle().trials.map(\.strikes), equals: [1])
+        try expect(lifecycle().attempts.map(\.failedAttempts), equals: [1])
     }
 
     @Test(
-        "leave alone what `castree boot` has started, until a page of theirs goes on with that start"
+        "leave alone what `castree boot` has started, until a page of theirs continues with that start"
     )
     func embedder() throws {
         let watch = try watch()
@@ -124,7 +124,7 @@ struct TwoWatchesTests {
         // It is the same start: counted once, with the token that the app has.
         let begun = try watch.pageBegins(lifecycle(), now: .seconds(3601))
         expect(begun?.kind == .adopted && begun?.token == token && begun?.left == nil)
-        try expect(lifecycle().trials.map(\.strikes), equals: [1])
+        try expect(lifecycle().attempts.map(\.failedAttempts), equals: [1])
         // From here on it is nobody else's: the next boot gets the same token.
         try expect(store.versions.boot().token, equals: token)
         try expect(lifecycle().bad.isEmpty && lifecycle().current == "2")
@@ -135,7 +135,7 @@ struct TwoWatchesTests {
     }
 
     @Test("let go when somebody makes another version current, so that either may start that")
-    func settled() throws {
+    func committed() throws {
         let (first, second) = (try watch(), try watch())
         _ = try first.pageBegins(lifecycle(), now: .zero)
         try store.add("3", ["index.html": "three"])
@@ -157,7 +157,7 @@ struct TwoWatchesTests {
         await first.stop()
         // That has taken its start back; the next page is a start of the other one.
         second.look(after: .seconds(1))
-        try expect(lifecycle().boot == nil && lifecycle().trials.map(\.strikes) == [0])
+        try expect(lifecycle().boot == nil && lifecycle().attempts.map(\.failedAttempts) == [0])
         try expect(browser.navigate("/help/").text.contains("two"))
         try expect(browser.confirm(), equals: 204)
         try expect(lifecycle().knownGood, equals: ["2", "1"])

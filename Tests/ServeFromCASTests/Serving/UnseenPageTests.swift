@@ -2,8 +2,8 @@ import StorageTestSupport
 
 @testable import ServeFromCAS
 
-// docs/serving.md: time counts while a page of the version on trial may be seen, or none is open.
-@Suite("A version on trial whose pages nobody sees")
+// docs/serving.md: time counts while a page of the version being tried may be seen, or none is open.
+@Suite("A version being tried whose pages nobody sees")
 struct UnseenPageTests {
     /// A page that is open: its version, and what it says of itself.
     struct Page: Sendable {
@@ -69,7 +69,7 @@ struct UnseenPageTests {
             app.look(after: .seconds(150))
             let lifecycle = try app.store.reopened().lifecycle()
             expect(lifecycle.current, equals: scene.isLeft ? "1" : "2", "scene \(index)")
-            // Nobody has vouched for it, however long it stays.
+            // Nobody has confirmed it, however long it stays.
             expect(lifecycle.knownGood, equals: ["1"], "scene \(index)")
             withExtendedLifetime(tabs) {}
         }
@@ -94,7 +94,7 @@ struct UnseenPageTests {
             app.look(after: .seconds(260))
             let lifecycle = try app.store.reopened().lifecycle()
             expect(lifecycle.current, equals: "1")
-            expect(lifecycle.trials.first?.strikes, equals: 1)
+            expect(lifecycle.attempts.first?.failedAttempts, equals: 1)
         }
     }
 
@@ -130,7 +130,7 @@ struct UnseenPageTests {
         }
         expect(isSeen(after: .seconds(30)), "a page may be about to connect again")
         expect(!isSeen(after: .seconds(90)))
-        // A trial goes on all the same: its page may be frozen, and then was hidden before.
+        // An attempt continues all the same: its page may be frozen, and then was hidden before.
         expect(app.server.bridge.sessions.count, equals: 2)
     }
 

@@ -2,10 +2,10 @@ import StorageTestSupport
 
 @testable import ServeFromCAS
 
-// docs/serving.md, "What counts as a start, and the strikes": a start is answered 200 with the page.
+// docs/serving.md, "What counts as a start, and the failed attempts": a start is answered 200 with the page.
 @Suite("A version that no page can be shown of")
 struct UnshownStartTests {
-    /// Version 1, which is known good unless it is the first day, and 2, which lacks its page.
+    /// Version 1, which is known good unless it is the first day, and 2, which is missing its page.
     private func store(_ lack: Lack, isFirstDay: Bool = false) throws -> TemporaryStore {
         let store = try TemporaryStore.app(current: nil)
         if isFirstDay { try store.versions.activate("1") } else { try store.makeKnownGood("1") }
@@ -46,7 +46,7 @@ struct UnshownStartTests {
         }
         let lifecycle = try store.reopened().lifecycle()
         expect(lifecycle.current == "1" && lifecycle.pending == "2")
-        expect(lifecycle.trials.isEmpty && lifecycle.bad.isEmpty)
+        expect(lifecycle.attempts.isEmpty && lifecycle.bad.isEmpty)
     }
 
     @Test(
@@ -67,7 +67,7 @@ struct UnshownStartTests {
         }
         let lifecycle = try store.reopened().lifecycle()
         expect(lifecycle.current == "1" && lifecycle.pending == "2")
-        expect(lifecycle.trials.allSatisfy { $0.strikes == 0 } && lifecycle.bad.isEmpty)
+        expect(lifecycle.attempts.allSatisfy { $0.failedAttempts == 0 } && lifecycle.bad.isEmpty)
     }
 
     @Test(arguments: [false, true])
@@ -88,7 +88,7 @@ struct UnshownStartTests {
         try expect(app.browser().navigate().text.contains("one"))
         try store.breakPage(of: "2", .damaged)
         try expect(app.browser().navigate().text.contains("two"))
-        try expect(store.reopened().lifecycle().trials.map(\.strikes), equals: [1])
+        try expect(store.reopened().lifecycle().attempts.map(\.failedAttempts), equals: [1])
     }
 
     @Test(arguments: Lack.allCases)
@@ -104,7 +104,7 @@ struct UnshownStartTests {
         }
         let lifecycle = try store.reopened().lifecycle()
         expect(lifecycle.current == "2" && lifecycle.boot == nil)
-        expect(lifecycle.trials.isEmpty && lifecycle.bad.isEmpty)
+        expect(lifecycle.attempts.isEmpty && lifecycle.bad.isEmpty)
     }
 
     @Test

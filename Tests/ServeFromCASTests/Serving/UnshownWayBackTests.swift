@@ -3,7 +3,7 @@ import StorageTestSupport
 @testable import ServeFromCAS
 @testable import VersionTree
 
-// docs/serving.md, "What counts as a start, and the strikes": nobody goes back to what cannot be shown.
+// docs/serving.md, "What counts as a start, and the failed attempts": nobody goes back to what cannot be shown.
 @Suite("A way back that no page can be shown of")
 struct UnshownWayBackTests {
     /// Why version 1 is a way back.
@@ -16,7 +16,7 @@ struct UnshownWayBackTests {
         case late, killed, stopped
     }
 
-    /// Version 1, a way back, and 2, which is current and on trial.
+    /// Version 1, a way back, and 2, which is current and being tried.
     private func store(_ kind: Kind, _ lack: Lack) throws -> TemporaryStore {
         let store = try TemporaryStore.app(current: nil)
         if lack == .index { try store.loseIndex(of: "1", named: "one") }
@@ -34,7 +34,7 @@ struct UnshownWayBackTests {
     private func app(_ store: TemporaryStore) throws -> TestApp {
         try TestApp(store) {
             $0.confirmation = .seconds(2000)
-            $0.strikes = 1
+            $0.failedAttempts = 1
         }
     }
 
@@ -115,16 +115,16 @@ struct UnshownWayBackTests {
     }
 }
 
-// docs/serving.md, "What counts as a start, and the strikes": a start counts once, whoever judges it.
+// docs/serving.md, "What counts as a start, and the failed attempts": a start counts once, whoever judges it.
 @Suite("A start of boot that no page can be shown of")
 struct UnshownBootTests {
     @Test(arguments: [0, 1])
-    func `does not count, however often boot makes it`(strikes: Int) async throws {
+    func `does not count, however often boot makes it`(failedAttempts: Int) async throws {
         let store = try TemporaryStore.app(good: "1")
         let versions = store.versions
         try versions.activateAtNextBoot("2")
         // It really fails so often.
-        for _ in 0..<strikes {
+        for _ in 0..<failedAttempts {
             for version in ["2", "1"] { try expect(versions.boot().version, equals: version) }
         }
         try store.rot("2")
@@ -135,10 +135,10 @@ struct UnshownBootTests {
             await app.stop()
             let lifecycle = try store.reopened().lifecycle()
             expect(lifecycle.current == "1" && lifecycle.pending == "2" && lifecycle.bad.isEmpty)
-            expect((lifecycle.trials.first?.strikes ?? 0), equals: strikes)
+            expect((lifecycle.attempts.first?.failedAttempts ?? 0), equals: failedAttempts)
         }
         try store.rot("2")
-        for _ in strikes..<2 {
+        for _ in failedAttempts..<2 {
             for version in ["2", "1"] { try expect(versions.boot().version, equals: version) }
         }
         try expect(versions.lifecycle().bad.map(\.version), equals: ["2"])

@@ -72,7 +72,7 @@ import WebTestSupport
 
     /// What other versions have at a path, and what that makes of it.
     @Test(
-        "is not where another version has other bytes there, nor a bundler's until a later version lacks it"
+        "is not where another version has other bytes there, nor a bundler's until a later version is missing it"
     )
     func beside() throws {
         var options = SiteOptions()

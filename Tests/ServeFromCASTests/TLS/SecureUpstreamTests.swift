@@ -123,7 +123,7 @@ struct SecureUpstreamTests {
         let text = String(decoding: response.body, as: UTF8.self)
         expect(text.contains(failure.words), "\(text)")
         expect(text.contains("https://\(failure.host):\(upstream.port)"))
-        // The client's connection goes on.
+        // The client's connection continues.
         expect(client.status(get("/text")), equals: 200)
     }
 

@@ -29,7 +29,7 @@ struct LoopTaskTests {
         expect(Set(seen.all).count, equals: 1)
     }
 
-    @Test func `lets others be served, however often it goes on`() async throws {
+    @Test func `lets others be served, however often it continues`() async throws {
         let server = try TestServer()
         let loop = server.server.loops[0]
         let served = Sink<Bool>()

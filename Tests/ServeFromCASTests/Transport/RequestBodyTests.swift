@@ -21,7 +21,7 @@ struct RequestBodyTests {
         }
     }
 
-    @Test func `is told to go on when it waits for a 100`() throws {
+    @Test func `is told to continue when it waits for a 100`() throws {
         let server = try TestServer()
         let client = try server.client()
         client.send(

@@ -100,7 +100,7 @@ struct SlowClientTests {
     @Test func `lets connections over the cap wait until one ends`() throws {
         let server = try TestServer {
             $0.loop.maximumConnections = 2
-            $0.loop.patience = 3_600_000
+            $0.loop.timeout = 3_600_000
         }
         let first = try server.client()
         var second: TestClient? = try server.client()

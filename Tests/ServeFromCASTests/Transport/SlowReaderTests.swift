@@ -78,7 +78,7 @@ struct SlowReaderTests {
         expect(driven.stream.isClosed)
     }
 
-    @Test func `is seen to read although the system has no room for more yet`() throws {
+    @Test func `is seen to read although the system has no space for more yet`() throws {
         let driven = try asked(
             "", sendBuffer: 4 << 20, receiveBuffer: 32 << 10, byteCount: 16 << 20)
         for _ in 0..<4 {

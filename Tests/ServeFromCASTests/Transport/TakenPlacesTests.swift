@@ -6,7 +6,7 @@ import WebTestSupport
 
 @Suite("A server whose places are all taken") struct TakenPlacesTests {
     /// What those do who have the places.
-    enum Deed: String, CaseIterable, Sendable {
+    enum Operation: String, CaseIterable, Sendable {
         case nothing, halfHead, answered, secondHalfHead, refused
         case halfBody, unwantedBody, halfPassedOn, unanswered, passedOn
 
@@ -49,13 +49,13 @@ import WebTestSupport
     }
 
     private func server(
-        places: Int? = nil, patience: Int64 = 0,
+        places: Int? = nil, timeout: Int64 = 0,
         _ change: (inout HTTPServer.Options) -> Void = { _ in }
     ) throws -> TestServer {
         try TestServer({ options in
             if let places {
                 options.loop.maximumConnections = places
-                options.loop.patience = patience
+                options.loop.timeout = timeout
             }
             change(&options)
         }) { path, _, _ in
@@ -68,50 +68,52 @@ import WebTestSupport
         }
     }
 
-    @Test(arguments: Deed.allCases)
-    func `who waits for a client gives way, and who has asked does not`(_ deed: Deed) throws {
+    @Test(arguments: Operation.allCases)
+    func `who waits for a client gives way, and who has asked does not`(_ operation: Operation)
+        throws
+    {
         let server = try server(places: 3)
         var holders: [TestClient] = []
         for _ in 0..<3 {
             let holder = try server.client()
-            deed.begin(holder)
+            operation.begin(holder)
             holders.append(holder)
         }
         let next = try server.client(sending: get("/small"))
-        if !deed.givesWay {
+        if !operation.givesWay {
             // There is a place when one has left.
             holders.removeFirst()
         }
         expect(next.response()?.has(server.objects["/small"]), equals: true)
         // Who came first has waited longest.
-        if deed.givesWay, deed != .refused { expect(holders[0].isAtEnd()) }
+        if operation.givesWay, operation != .refused { expect(holders[0].isAtEnd()) }
     }
 
     @Test("who still sends what was answered gives way first, and to nobody after a moment")
     func stillSending() throws {
         let server = try server(places: 3) { $0.loop.linger = 3_600_000 }
         let page = try server.client()
-        Deed.answered.begin(page)
+        Operation.answered.begin(page)
         for _ in 0..<4 {
             let dripping = try server.client()
-            Deed.unwantedBody.begin(dripping)
+            Operation.unwantedBody.begin(dripping)
             for byte in [UInt8](repeating: 120, count: 30) { dripping.send([byte]) }
             let next = try server.client()
-            Deed.answered.begin(next)
+            Operation.answered.begin(next)
             let another = try server.client()
-            Deed.answered.begin(another)
+            Operation.answered.begin(another)
             expect(dripping.isAtEnd())
         }
-        Deed.answered.begin(page)
+        Operation.answered.begin(page)
         let short = try self.server { $0.loop.linger = 1 }
         let dripping = try short.client()
-        Deed.unwantedBody.begin(dripping)
+        Operation.unwantedBody.begin(dripping)
         expect(dripping.isAtEnd())
     }
 
     @Test(arguments: [0, 3_600_000] as [Int64])
-    func `no request is lost, however many come at once`(patience: Int64) throws {
-        let server = try server(places: 3, patience: patience)
+    func `no request is lost, however many come at once`(timeout: Int64) throws {
+        let server = try server(places: 3, timeout: timeout)
         // So that all wait when the first is accepted.
         let hold = DispatchSemaphore(value: 0)
         server.server.loops[0].submit { _ in hold.wait() }
@@ -130,7 +132,7 @@ import WebTestSupport
         let server = try TestServer(
             {
                 $0.loop.maximumConnections = 3
-                $0.loop.patience = 0
+                $0.loop.timeout = 0
             }, extra: { _, head, exchange in app.server.handler.answer(head, exchange) })
         let host = "Host: localhost:\(app.port)\r\n"
         let sockets = try (0..<3).map { _ in try socket(server, app) }
@@ -241,10 +243,10 @@ import WebTestSupport
     func halfHead() throws {
         let server = try server(places: 4)
         let page = try server.client()
-        Deed.answered.begin(page)
+        Operation.answered.begin(page)
         let halves = try (0..<3).map { _ in
             let half = try server.client()
-            Deed.halfHead.begin(half)
+            Operation.halfHead.begin(half)
             return half
         }
         var others: [TestClient] = []
@@ -254,8 +256,8 @@ import WebTestSupport
             expect(next.status(get("/small")), equals: 200)
             next.send("GET /text HTTP/1.1\r\nHo")
             expect(half.isAtEnd())
-            // The one that was answered now is silent for a shorter time than the page, but the page goes on asking.
-            Deed.answered.begin(page)
+            // The one that was answered now is silent for a shorter time than the page, but the page continues asking.
+            Operation.answered.begin(page)
         }
         withExtendedLifetime(others) {}
     }
@@ -271,7 +273,7 @@ import WebTestSupport
             [ProxyRoute("/api=http://127.0.0.1:\(upstream.port)")], options: .patient)
         let server = try TestServer({
             $0.loop.maximumConnections = 256
-            $0.loop.patience = 3_600_000
+            $0.loop.timeout = 3_600_000
         }) { path, head, _ in path == "/api" ? table.answer(head) : nil }
         // Each has a place, and so has the connection that is made for it.
         let held = try (0..<64).map { _ in
@@ -280,14 +282,14 @@ import WebTestSupport
         while upstream.connectionCount < 64 {}
         let third = try server.client(sending: get("/api"))
         expect(third.response()?.status, equals: 503)
-        Deed.answered.begin(try server.client())
+        Operation.answered.begin(try server.client())
         withExtendedLifetime(held) {}
     }
 
     @Test func `one client keeps no more than its share once half of the places are taken`() throws
     {
         func server(_ forwarded: ForwardedClients) throws -> TestServer {
-            try self.server(places: 8, patience: 3_600_000) {
+            try self.server(places: 8, timeout: 3_600_000) {
                 $0.loop.clientConnections = 2
                 $0.loop.isUnbound = { _ in false }
                 $0.forwarded = forwarded
@@ -296,11 +298,11 @@ import WebTestSupport
         let bound = try server(ForwardedClients())
         var clients = try (0..<4).map { _ in
             let client = try bound.client()
-            Deed.answered.begin(client)
+            Operation.answered.begin(client)
             return client
         }
         for _ in 0..<3 { expect(try bound.client().isAtEnd()) }
-        for client in clients { Deed.answered.begin(client) }
+        for client in clients { Operation.answered.begin(client) }
         // Who has ended counts no more: with one place fewer, half are not taken.
         clients.removeLast()
         var isServed = false
@@ -311,7 +313,7 @@ import WebTestSupport
         // A server in front is many clients.
         let behind = try server(ForwardedClients(by: [try require(AddressBlock("127.0.0.0/8"))]))
         let others = try (0..<8).map { _ in try behind.client() }
-        for client in others { Deed.answered.begin(client) }
+        for client in others { Operation.answered.begin(client) }
     }
 
     @Test func `a client is an address, and of IPv6 the network of one host`() throws {

@@ -50,7 +50,7 @@ struct TestResponse: Sendable {
 
     /// Takes a response off the front of `buffer`.
     ///
-    /// `missing` says how many bytes it lacks at least, if it is not whole.
+    /// `missing` says how many bytes it is missing at least, if it is not whole.
     init?(_ buffer: inout [UInt8], toHead: Bool = false, missing: inout Int) {
         missing = 1
         var end = 0

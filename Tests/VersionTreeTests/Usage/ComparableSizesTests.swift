@@ -1,6 +1,6 @@
 import StorageTestSupport
 
-/// What plain copies would take, what retiring frees, what a collection frees: held against programs and deeds.
+/// What plain copies would take, what retiring frees, what a collection frees: held against programs and operations.
 ///
 /// Small files and many directories are where sizes of content say least. On the disk directories take blocks, in memory
 /// they take none.
@@ -50,7 +50,7 @@ import StorageTestSupport
             try temporary.add("\(version)", files(version, count: count))
         }
         let versions = temporary.versions
-        // The kernel settles the blocks of a file when it writes it back, which may be between two looks.
+        // The kernel fixes the blocks of a file when it writes it back, which may be between two looks.
         var (survey, said) = (try versions.survey(), try du(temporary.path))
         for _ in 0..<5 where survey.store.diskBytes != said {
             (survey, said) = (try versions.survey(), try du(temporary.path))

@@ -3,7 +3,7 @@ import StrictJSON
 package import VersionTree
 
 /// Where the content of a file is in the store.
-package struct ArrivedContent: Sendable, Hashable {
+package struct FetchedContent: Sendable, Hashable {
     package var address: ObjectID
     package var byteCount: Int64
     /// The entity tag under which it came, if the version is to keep it.
@@ -12,7 +12,7 @@ package struct ArrivedContent: Sendable, Hashable {
     static let tagKey = "entityTag"
 }
 
-extension ArrivedContent {
+extension FetchedContent {
     init(of entry: Manifest.Entry) {
         let kept = entry.foreign.first { $0.key == Self.tagKey }?.value.asString
         let isSound = kept.map {
@@ -37,7 +37,7 @@ extension Release {
     ///   - content: called for each index of ``files``; returns nil for an optional file that is absent.
     /// - Throws: `.missingObject` for a file that is not optional; `.badManifest`.
     package func manifest(
-        ordinal: Int64, createdAt: Int64, content: (Int) throws(StoreError) -> ArrivedContent?
+        ordinal: Int64, createdAt: Int64, content: (Int) throws(StoreError) -> FetchedContent?
     ) throws(StoreError) -> Manifest {
         let isForeign = family != CastreeFormat().family
         var entries: [Manifest.Entry] = []
@@ -61,9 +61,9 @@ extension Release {
                 entry.foreign.append(.init(key: name, value: .string(text)))
             }
             // A publisher's field of this name is not our tag.
-            if isForeign { entry.foreign.removeAll { $0.key == ArrivedContent.tagKey } }
+            if isForeign { entry.foreign.removeAll { $0.key == FetchedContent.tagKey } }
             if let tag = arrived.entityTag {
-                entry.foreign.append(.init(key: ArrivedContent.tagKey, value: .string(tag)))
+                entry.foreign.append(.init(key: FetchedContent.tagKey, value: .string(tag)))
             }
             entries.append(entry)
         }

@@ -158,7 +158,7 @@ extension ProxyExchange {
     private func watch() {
         // Sending to the client may have found it gone.
         guard case .body = phase, let stream = link?.stream else { return }
-        if client.hasRoom {
+        if client.hasSpace {
             stream.setDeadline(options.stall)
         } else {
             isUpstreamPaused = true

@@ -94,7 +94,7 @@ final class ProxyExchange: ExchangeStreamHandler {
 
     private func connectNext() {
         while let address = untried.popFirst() {
-            guard client.loop.mayConnect || UpstreamPool.makeRoom(on: client.loop) else {
+            guard client.loop.mayConnect || UpstreamPool.makeSpace(on: client.loop) else {
                 return fail(
                     503, "Too many requests to other servers are under way; ask again in a moment.")
             }
@@ -187,10 +187,10 @@ final class ProxyExchange: ExchangeStreamHandler {
     /// Handles a connection whose TLS handshake failed: the other addresses have the same certificate.
     ///
     /// But the name may by now mean another machine, so it is looked up again.
-    func handshakeFailed(_ trouble: TLSFailure) {
+    func handshakeFailed(_ problem: TLSFailure) {
         let origin = pool.upstream.origin
         pool.upstream.resolve()
-        fail(502, trouble.sentence(origin.description, host: origin.host))
+        fail(502, problem.sentence(origin.description, host: origin.host))
     }
 
     private func endedWithoutHead() {
@@ -291,7 +291,7 @@ final class ProxyExchange: ExchangeStreamHandler {
     }
 
     func clientEnded() {
-        guard client.hasRoom else { return }
+        guard client.hasSpace else { return }
         gone()
         client.abandon()
     }
@@ -320,7 +320,7 @@ final class ProxyExchange: ExchangeStreamHandler {
 
     /// Limits the time in which a client must send the body it promised.
     private func limitClient() {
-        guard !isRequestComplete, !isClientPaused, client.hasRoom else { return }
+        guard !isRequestComplete, !isClientPaused, client.hasSpace else { return }
         client.setDeadline(options.stall)
     }
 }

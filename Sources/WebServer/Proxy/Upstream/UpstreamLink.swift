@@ -90,8 +90,8 @@ final class UpstreamLink: StreamHandler {
             return
         }
         self.exchange = nil
-        if stream.isInHandshake, let trouble = stream.channel.session?.failure {
-            exchange.handshakeFailed(trouble)
+        if stream.isInHandshake, let problem = stream.channel.session?.failure {
+            exchange.handshakeFailed(problem)
         } else {
             exchange.upstreamEnded(failure: failure)
         }

@@ -48,7 +48,7 @@ final class UpstreamPool {
 
     /// Ends the connection that has waited longest for a request, to whichever upstream; returns whether there was
     /// one.
-    static func makeRoom(on loop: EventLoop) -> Bool {
+    static func makeSpace(on loop: EventLoop) -> Bool {
         let waiting = loop.attachments.values.compactMap { ($0 as? UpstreamPool)?.idle.first }
         guard let oldest = waiting.min(by: { $0.idleSince < $1.idleSince }) else { return false }
         // Its stream tells the pool.

@@ -6,7 +6,7 @@ package protocol ExchangeStreamHandler: AnyObject {
     func received(_ bytes: Span<UInt8>)
     /// The request's body is complete; also called when there is none.
     func receivedEnd()
-    /// Everything sent has left: there is room again.
+    /// Everything sent has left: there is space again.
     func drained()
     /// The client sends nothing more after its complete request: it may be gone.
     ///
@@ -22,7 +22,7 @@ extension ExchangeStreamHandler {
 
 /// The client's side of an exchange whose bodies flow piece by piece.
 ///
-/// Back-pressure: when ``hasRoom`` is false, make no bytes until `drained`; pause the client with ``pauseBody()``.
+/// Back-pressure: when ``hasSpace`` is false, make no bytes until `drained`; pause the client with ``pauseBody()``.
 package final class ExchangeStream {
     package let head: RequestHead
     package let framing: BodyFraming
@@ -48,7 +48,7 @@ package final class ExchangeStream {
     package let loop: EventLoop
     package var peer: SocketAddress? { connection.stream.peer }
     /// Whether the client accepts more without memory growing.
-    package var hasRoom: Bool {
+    package var hasSpace: Bool {
         !isOver && connection.stream.queuedByteCount < connection.options.outputLimit
     }
 
@@ -267,7 +267,7 @@ package final class ExchangeStream {
     var awaitsBody: Bool { hasBody && !isPaused }
 
     /// Resumes reading, or only watches for the end, as the body needs.
-    func settleReading() {
+    func decideReading() {
         if awaitsBody {
             connection.stream.resumeReading()
         } else {

@@ -239,7 +239,7 @@ extension HTTPConnection {
     }
 
     private func append(_ fields: ObjectFields) {
-        if loop.sendBuffer.room < ObjectFields.byteCountMax { flush() }
+        if loop.sendBuffer.space < ObjectFields.byteCountMax { flush() }
         let before = loop.sendBuffer.count
         loop.sendBuffer.append(fields)
         log?.byteCount += Int64(loop.sendBuffer.count - before)
@@ -252,7 +252,7 @@ extension HTTPConnection {
             stream.send(loop.sendBuffer.bytes, part)
             loop.sendBuffer.clear()
         } else {
-            if part.count > loop.sendBuffer.room { flush() }
+            if part.count > loop.sendBuffer.space { flush() }
             loop.sendBuffer.append(part)
         }
     }

@@ -202,7 +202,7 @@ final class HTTPConnection: StreamHandler {
         return take(outcome, context.parser.head, bytes.count)
     }
 
-    /// Waits for the rest of a head, unless it is long and there is no room for it.
+    /// Waits for the rest of a head, unless it is long and there is no space for it.
     /// - Returns: how many bytes were used.
     private func hold(_ partial: PartialHead, _ count: Int) -> Int {
         guard !hold(count, &partial.held) else { return 0 }
@@ -316,7 +316,7 @@ final class HTTPConnection: StreamHandler {
         case .waiting: stream.pauseReadingButNotice()
         case .streaming(let exchange):
             restsSince = loop.now
-            exchange.settleReading()
+            exchange.decideReading()
         case .collecting:
             restsSince = loop.now
             stream.resumeReading()

@@ -6,7 +6,7 @@ extension EventLoop {
         Socket.blockBrokenPipeSignal()
         takeThread()
         while !isStopping || streamCount > 0 {
-            let count = poller.wait(milliseconds: patience())
+            let count = poller.wait(milliseconds: timeout())
             look()
             // Read what has come before a new connection replaces one that seems to be silent.
             for isListener in [false, true] {
@@ -37,7 +37,7 @@ extension EventLoop {
         }
     }
 
-    private func patience() -> Int32 {
+    private func timeout() -> Int32 {
         guard turns.isEmpty, failures.isEmpty, !hasOwnWork else { return 0 }
         let next = min(deadlines.next, min(acceptsAgainAt, stopDeadline))
         guard next != DeadlineQueue.never else { return -1 }
@@ -131,7 +131,7 @@ extension EventLoop {
         for number in 0..<16 {
             if streamCount >= options.maximumConnections, number > 0 { return }
             // Only the first one certainly exists; nothing may be closed for the others.
-            guard streamCount < options.maximumConnections || makeRoom() else {
+            guard streamCount < options.maximumConnections || makeSpace() else {
                 pauseAccepting()
                 // Until a connection ends, or waits and gives way.
                 isFull = true
@@ -149,7 +149,7 @@ extension EventLoop {
                 acceptors[index].begin(stream)
                 noteAccepted(stream)
             case .failure(let failure):
-                if failure.isOutOfFiles, makeRoom() { continue }
+                if failure.isOutOfFiles, makeSpace() { continue }
                 // Too many open files, or no memory: waiting connections keep waiting.
                 pauseAccepting()
                 acceptsAgainAt = now + 100

@@ -18,7 +18,7 @@ package struct LoopOptions: Sendable {
     /// queue.
     package var maximumConnections = 4096
     /// Milliseconds that a connection may wait for its client before it may give way.
-    package var patience: Int64 = 1000
+    package var timeout: Int64 = 1000
     /// Connections of one client while more than half of all places are taken; `nil` for any number.
     package var clientConnections: Int?
     /// Addresses exempt from that: this machine's, and those of servers in front of this one.

@@ -67,18 +67,18 @@ struct OutputQueue {
     func gather(into buffer: UnsafeMutableRawBufferPointer) -> Gathered {
         var count = 0
         for segment in segments[first...] {
-            let room = UnsafeMutableRawBufferPointer(rebasing: buffer[count...])
-            guard !room.isEmpty else { break }
+            let buffer = UnsafeMutableRawBufferPointer(rebasing: buffer[count...])
+            guard !buffer.isEmpty else { break }
             switch segment {
             case .bytes(let bytes, let from):
-                let length = min(bytes.count - from, room.count)
+                let length = min(bytes.count - from, buffer.count)
                 bytes.withUnsafeBytes {
-                    room.copyMemory(
+                    buffer.copyMemory(
                         from: UnsafeRawBufferPointer(rebasing: $0[from..<from + length]))
                 }
                 count += length
             case .file(let object, let range):
-                let wanted = UnsafeMutableRawBufferPointer(rebasing: room.prefix(range.count))
+                let wanted = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(range.count))
                 guard Socket.readFile(object.raw, at: range.lowerBound, into: wanted) else {
                     return .shortened(object)
                 }

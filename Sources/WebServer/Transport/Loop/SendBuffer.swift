@@ -9,23 +9,23 @@ struct SendBuffer: ~Copyable {
 
     deinit { memory.deallocate() }
 
-    var room: Int { memory.count - count }
+    var space: Int { memory.count - count }
     var isEmpty: Bool { count == 0 }
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: memory[..<count]) }
 
     /// - Precondition: the bytes fit.
     @inline(__always)
     mutating func append(_ bytes: UnsafeRawBufferPointer) {
-        precondition(bytes.count <= room)
+        precondition(bytes.count <= space)
         guard let source = bytes.baseAddress, let target = memory.baseAddress else { return }
         (target + count).copyMemory(from: source, byteCount: bytes.count)
         count += bytes.count
     }
 
-    /// - Precondition: there is room for ``ObjectFields/byteCountMax`` bytes.
+    /// - Precondition: there is space for ``ObjectFields/byteCountMax`` bytes.
     @inline(__always)
     mutating func append(_ fields: ObjectFields) {
-        precondition(ObjectFields.byteCountMax <= room)
+        precondition(ObjectFields.byteCountMax <= space)
         guard let target = memory.baseAddress else { return }
         let end = (target + count).assumingMemoryBound(to: UInt8.self)
         count += fields.write(to: end)

@@ -52,11 +52,11 @@ extension Stream {
     }
 
     /// Tells the peer that nothing more comes, so that it can distinguish an end from a cut.
-    /// - Returns: `false` if the system would have to wait; then it is repeated when there is room.
+    /// - Returns: `false` if the system would have to wait; then it is repeated when there is space.
     func saidClosing() -> Bool {
         guard !channel.sayClosing() else { return true }
         isBlocked = true
-        owesDrained = true
+        isDrainedPending = true
         return false
     }
 

@@ -32,7 +32,7 @@ extension Stream {
         if !output.isEmpty, !isBlocked, !isConnecting {
             flush()
             goOnIfSent()
-        } else if output.isEmpty, owesDrained {
+        } else if output.isEmpty, isDrainedPending {
             goOnIfSent()
         }
         read()

@@ -9,7 +9,7 @@ extension Stream {
             let sent = bytes.withUnsafeBytes { push($0, more: false) }
             guard sent < bytes.count else { return }
             output.append(.bytes(bytes, from: sent))
-            owesDrained = true
+            isDrainedPending = true
         } else {
             queue(.bytes(bytes, from: 0))
         }
@@ -25,13 +25,13 @@ extension Stream {
     }
 
     private func queue(_ segment: OutputQueue.Segment, more: Bool = false) {
-        let owed = owesDrained
+        let wasPending = isDrainedPending
         output.append(segment)
-        owesDrained = true
+        isDrainedPending = true
         guard channel.session != nil, !more, !isBlocked, !isConnecting else { return }
         flush()
         // It went out at once, so no one waits for `drained`.
-        if output.isEmpty { owesDrained = owed }
+        if output.isEmpty { isDrainedPending = wasPending }
     }
 
     /// Like `send(_:more:)`, for two ranges of memory with one call.
@@ -153,14 +153,14 @@ extension Stream {
         end(failure: nil)
     }
 
-    /// After a flush: tells the handler that there is room, or continues ending.
+    /// After a flush: tells the handler that there is space, or continues ending.
     func goOnIfSent() {
         guard !isClosed, output.isEmpty else { return }
         if halfClosing == .afterOutput { halfClose() }
         if finishing == .afterOutput {
             finishIfSent()
-        } else if owesDrained {
-            owesDrained = false
+        } else if isDrainedPending {
+            isDrainedPending = false
             handler?.drained(self)
         }
     }

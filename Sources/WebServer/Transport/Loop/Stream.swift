@@ -10,7 +10,7 @@ package protocol StreamHandler: AnyObject {
     func receivedEnd(on stream: Stream)
     /// The peer sends nothing more, but there may be bytes before its end: reading is paused.
     func endNoticed(on stream: Stream)
-    /// Everything queued has been sent: there is room again.
+    /// Everything queued has been sent: there is space again.
     func drained(_ stream: Stream)
     /// The deadline has come; it is cleared before the call.
     func deadlineReached(on stream: Stream)
@@ -66,7 +66,7 @@ package final class Stream {
     var hasBegunHandshake = false
     /// Whether bytes now go to the socket unencrypted.
     private(set) var isDirect: Bool
-    /// The system would have had to wait; it reports when there is room.
+    /// The system would have had to wait; it reports when there is space.
     var isBlocked = false
     /// Bytes or an end may wait in the socket.
     var mayRead = false
@@ -76,7 +76,7 @@ package final class Stream {
     var hasEnded = false
     var isClosed = false
     var isQueuedForTurn = false
-    var owesDrained = false
+    var isDrainedPending = false
     @exclusivity(unchecked) var finishing = Finishing.no
     /// Whether the sending side closes when everything is sent, or has closed.
     var halfClosing = HalfClosing.no
@@ -220,7 +220,7 @@ package final class Stream {
 
     /// Whether the peer has taken enough since the watch began, or since the last call.
     ///
-    /// The system reports room only when a third of its buffer is free, which may be megabytes, so bytes that the
+    /// The system reports space only when a third of its buffer is free, which may be megabytes, so bytes that the
     /// peer has acknowledged count too.
     func hasProgressed() -> Bool {
         let acknowledged = acknowledgedByteCount

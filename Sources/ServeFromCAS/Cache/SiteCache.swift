@@ -1,0 +1,341 @@
+import CASStore
+import Synchronization
+import VersionTree
+
+/// The versions that are served: the current one, and those in use, pinned on disk; for all threads.
+final class SiteCache: Sendable {
+    final class Entry: Sendable {
+        let site: Site
+        let hold: PinHold
+        /// Distinguishes its content from that of other versions of its name; `nil` if it is unknown.
+        let tag: String?
+
+        init(_ site: Site, _ hold: PinHold, tag: String?) {
+            self.site = site
+            self.hold = hold
+            self.tag = tag
+        }
+    }
+
+    private struct State {
+        var entries: [VersionName: Entry] = [:]
+        var current: Entry?
+        var status: FileStatus?
+        var hasRead = false
+        var lifecycle = Lifecycle()
+        var pinsAgainAt = Duration.zero
+        var shell: Shell?
+        var examined: Site?
+        var isEmptied = false
+        var isClosed = false
+    }
+
+    private struct Shell {
+        var manifest: VersionTree.Manifest
+        var hold: PinHold
+    }
+
+    private static let pinPause = Duration.seconds(5)
+
+    private let store: ServedStore
+    var versions: VersionStore { store.versions }
+    private let options: SiteOptions
+    private let shellName: String?
+    let notice: @Sendable (String) -> Void
+    private let pinFailure: FailureNotice
+    private let followFailure: FailureNotice
+    private let state = Mutex(State())
+    let names = Mutex(KnownNames())
+    /// Counts changes of the current version; each thread compares it with the count it saw last.
+    private let generation = Atomic<Int>(0)
+
+    /// - Throws: `.noVersion` or `.incompleteVersion` for a shell that cannot be served.
+    init(
+        _ store: ServedStore, _ options: SiteOptions, shell: String?,
+        notice: @escaping @Sendable (String) -> Void
+    ) throws(StoreError) {
+        self.store = store
+        self.options = options
+        self.notice = notice
+        pinFailure = FailureNotice(notice)
+        followFailure = FailureNotice(notice)
+        shellName = shell
+        let opened = try openShell(in: store.versions)
+        state.withLock { $0.shell = opened }
+    }
+
+    private func openShell(in versions: VersionStore) throws(StoreError) -> Shell? {
+        guard let shellName else { return nil }
+        let hold = PinHold(shellName, try Self.pin(shellName, versions, pinFailure))
+        try Self.requireWhole(shellName, versions)
+        return Shell(manifest: try versions.registeredManifest(of: shellName), hold: hold)
+    }
+
+    var isEmptied: Bool { state.withLock { $0.isEmptied } }
+
+    /// Shows the versions of another store from now on, and releases those shown before.
+    /// - Throws: why it cannot be shown; then nothing has changed.
+    func move(to versions: VersionStore) throws(StoreError) {
+        let shell = try openShell(in: versions)
+        replace(isEmptied: false) { [store] in
+            $0.shell = shell
+            store.adopt(versions)
+        }
+    }
+
+    func empty() { replace(isEmptied: true) { $0.shell = nil } }
+
+    private func replace(isEmptied: Bool, _ change: (inout State) -> Void) {
+        let dropped = state.withLock { state -> State in
+            let dropped = state
+            state = State(isEmptied: isEmptied, isClosed: state.isClosed)
+            change(&state)
+            followFailure.end()
+            generation.add(1, ordering: .releasing)
+            return dropped
+        }
+        // Their pins are released here, outside the lock.
+        withExtendedLifetime(dropped) {}
+    }
+
+    /// Changes whenever another version becomes current.
+    var currentGeneration: Int { generation.load(ordering: .acquiring) }
+
+    var current: Entry? { state.withLock { $0.current } }
+
+    var lifecycle: Lifecycle { state.withLock { $0.lifecycle } }
+
+    /// Whether the served version is the lifecycle's; if not, the operator was told why.
+    var isFollowing: Bool { !followFailure.isTold }
+
+    /// All versions that are here, the current one first.
+    var sites: [Site] {
+        state.withLock { state in
+            let current = state.current?.site
+            return (current.map { [$0] } ?? [])
+                + state.entries.values.map(\.site).filter { $0 !== current }
+                + [state.examined].compactMap { $0 }
+        }
+    }
+
+    var objects: Set<ObjectID> {
+        var result: Set<ObjectID> = []
+        for site in sites { for resource in site.resources { result.insert(resource.address) } }
+        return result
+    }
+
+    /// Whether the lifecycle may have changed since it was last read; only checks its file's status.
+    var hasNews: Bool {
+        do throws(StoreError) {
+            let root = versions.directories.root.raw
+            let status = try versions.fileSystem.status(root, StoreLayout.lifecycle)
+            return state.withLock { !$0.hasRead || $0.isEmptied || $0.status != status }
+        } catch {
+            // The reader reports why it cannot be read.
+            return true
+        }
+    }
+
+    /// A version that is here; never waits for the store.
+    func entry(_ version: VersionName) -> Entry? { state.withLock { $0.entries[version] } }
+
+    var entries: [Entry] { state.withLock { Array($0.entries.values) } }
+
+    /// Replaces an entry by another of the same version, unless it has gone meanwhile.
+    func replace(_ entry: Entry, by other: Entry) {
+        state.withLock { state in
+            let version = entry.site.version
+            guard state.entries[version] === entry else { return }
+            state.entries[version] = other
+            if state.current === entry { state.current = other }
+            generation.add(1, ordering: .releasing)
+        }
+    }
+
+    func keep(_ entry: Entry) {
+        state.withLock { state in
+            let version = entry.site.version
+            guard state.entries[version] == nil, !state.isClosed else { return }
+            state.entries[version] = entry
+        }
+    }
+
+    /// Checks whether another version is current, whichever process made it so.
+    /// - Returns: the lifecycle before and now if it has changed.
+    @discardableResult
+    func refresh() -> (before: Lifecycle, now: Lifecycle)? {
+        compareNames()
+        return readLifecycle()
+    }
+
+    private func readLifecycle() -> (before: Lifecycle, now: Lifecycle)? {
+        do throws(StoreError) {
+            let versions = versions
+            let root = versions.directories.root.raw
+            let status = try versions.fileSystem.status(root, StoreLayout.lifecycle)
+            if state.withLock({ $0.hasRead && $0.status == status }) {
+                // A file that cannot be checked for a moment counts as unchanged.
+                followFailure.end()
+                return nil
+            }
+            let lifecycle = try lifecycle(of: versions)
+            // Open it before it is shown: a version that cannot be shown does not become current.
+            let entry = try lifecycle.current.map { (name) throws(StoreError) in
+                try self.open(VersionName(name))
+            }
+            let before = state.withLock { state -> Lifecycle in
+                // Another store has come meanwhile: its own lifecycle is read next.
+                guard store.versions === versions else { return lifecycle }
+                // The first reading is no change.
+                let before = state.hasRead ? state.lifecycle : lifecycle
+                state.hasRead = true
+                followFailure.end()
+                state.status = status
+                state.lifecycle = lifecycle
+                let isNew = state.current?.site !== entry?.site
+                state.current = entry
+                if isNew { generation.add(1, ordering: .releasing) }
+                return before
+            }
+            return before == lifecycle ? nil : (before, lifecycle)
+        } catch {
+            // Continue to serve as before: pages matter more than news.
+            followFailure.tell("unable to follow the lifecycle: \(error.message)")
+            return nil
+        }
+    }
+
+    /// A version, from the cache or the store; may wait for other processes.
+    /// - Throws: `.noVersion` if it is gone; `.incompleteVersion`; what reading throws.
+    func open(_ version: VersionName) throws(StoreError) -> Entry {
+        if let entry = state.withLock({ $0.entries[version] }) { return entry }
+        let name = version.description
+        let versions = versions
+        try recoverManifest(name, versions)
+        let hold = PinHold(name, try Self.pin(name, versions, pinFailure))
+        try Self.requireWhole(name, versions)
+        let shell = state.withLock { $0.shell?.manifest }
+        let site = Site(
+            try manifest(name, versions), options: options, shell: shell,
+            digests: digester(versions))
+        let content = try versions.content(of: name)
+        let entry = Entry(
+            compared(site, versions), hold,
+            tag: content.map { String($0.description.prefix(PinCookie.tagByteCount)) })
+        return state.withLock { state in
+            if let other = state.entries[version] { return other }
+            let isOver = state.isClosed || store.versions !== versions
+            if !isOver { state.entries[version] = entry }
+            return entry
+        }
+    }
+
+    /// Looks at a version that need not be here, without pinning it: the caller may hold the lock of the lifecycle,
+    /// which keeps it from being retired.
+    func examine<R>(
+        _ version: VersionName, _ body: (Site) throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        if let entry = entry(version) { return try body(entry.site) }
+        let versions = versions
+        try Self.requireWhole(version.description, versions)
+        let shell = state.withLock { $0.shell?.manifest }
+        let site = Site(
+            try manifest(version.description, versions), options: options, shell: shell)
+        // Its tree may have files whose objects are lost.
+        state.withLock { $0.examined = site }
+        defer { state.withLock { $0.examined = nil } }
+        return try body(site)
+    }
+
+    private static func requireWhole(
+        _ name: String, _ versions: VersionStore
+    ) throws(StoreError) {
+        guard try versions.isMaterialized(name) else {
+            throw StoreError(
+                .incompleteVersion,
+                "version \(name) is not whole, so it is not served; castree missing \(name) says "
+                    + "what it is missing")
+        }
+    }
+
+    /// Pins a version; on a full disk, with the store's reserve.
+    /// - Returns: `nil` if no pin can be made now; ``pinAgain(now:)`` retries.
+    private static func pin(
+        _ name: String, _ versions: VersionStore, _ problem: FailureNotice
+    ) throws(StoreError) -> VersionPin? {
+        do throws(StoreError) {
+            return try versions.store.withReserve { () throws(StoreError) in
+                try versions.pin(name)
+            }
+        } catch {
+            // A text of its own: the error names a file whose name differs each time.
+            switch error.code {
+            case .outOfSpace:
+                problem.tell(
+                    "there is no space to pin a version that is served, so other processes can "
+                        + "retire it; free some space")
+            case .permission:
+                problem.tell(
+                    "a version that is served cannot be pinned, so other processes can retire it: "
+                        + "this user may not write leases/ in the store")
+            // On such a disk, nobody else can retire anything either.
+            case .readOnly: break
+            default: throw error
+            }
+            return nil
+        }
+    }
+
+    /// Retries the missing pins every few seconds; removes versions retired meanwhile; may wait for other processes.
+    func pinAgain(now: Duration) {
+        let missing = state.withLock { state -> [PinHold] in
+            guard now >= state.pinsAgainAt else { return [] }
+            state.pinsAgainAt = now + Self.pinPause
+            var holds = state.entries.values.map(\.hold)
+            if let shell = state.shell { holds.append(shell.hold) }
+            return holds.filter { !$0.isHeld }
+        }
+        for hold in missing {
+            do throws(StoreError) {
+                guard let pin = try Self.pin(hold.version, versions, pinFailure) else { continue }
+                hold.take(pin)
+                pinFailure.end()
+            } catch {
+                guard error.code == .noVersion else { continue }
+                state.withLock { state in
+                    guard state.current?.hold !== hold else { return }
+                    for (version, entry) in state.entries where entry.hold === hold {
+                        state.entries[version] = nil
+                    }
+                }
+            }
+        }
+    }
+
+    func clear() {
+        let dropped = state.withLock { state -> State in
+            let dropped = state
+            state.entries = [:]
+            state.current = nil
+            state.shell = nil
+            state.isClosed = true
+            generation.add(1, ordering: .releasing)
+            return dropped
+        }
+        withExtendedLifetime(dropped) {}
+    }
+
+    /// Removes what is neither current nor in `pinned`; the caller releases it.
+    func take(besides pinned: [VersionName]) -> [Entry] {
+        state.withLock { state -> [Entry] in
+            let current = state.current?.site.version
+            var taken: [Entry] = []
+            for (version, entry) in state.entries
+            where version != current && !pinned.contains(version) {
+                state.entries[version] = nil
+                taken.append(entry)
+            }
+            return taken
+        }
+    }
+}
