@@ -120,13 +120,13 @@ def background(suite, more):
         with origin(suite, source) as (address, offer):
             offer("v1")
             with store.serve("--updates", address, *options) as server, suite.browser() as browser:
-                demand(server.said("version v1 is here", within=20), f"v1 has not come: {server.notices}")
+                demand(server.said("version v1 is downloaded", within=20), f"v1 has not come: {server.notices}")
                 person = browser.person()
                 tab = browser.tab(person)
                 tab.go(server.url)
                 tab.wait("window.isGood")
                 offer("v2")
-                demand(server.said("version v2 is here", within=20), f"v2 has not come: {server.notices}")
+                demand(server.said("version v2 is downloaded", within=20), f"v2 has not come: {server.notices}")
                 time.sleep(5)
                 demand(tab.run("version") == "v1", "a page that is seen was loaded again")
                 browser.tab(person)
@@ -195,7 +195,7 @@ def absent(suite, first):
     with origin(suite, source) as (address, offer):
         offer("v1")
         with store.serve("--updates", address, "--every", "1h") as server, suite.browser() as browser:
-            demand(server.said("version v1 is here", within=20), f"v1 has not come: {server.notices}")
+            demand(server.said("version v1 is downloaded", within=20), f"v1 has not come: {server.notices}")
             tab = browser.tab()
             tab.go(server.url)
             tab.wait("window.isGood")

@@ -84,7 +84,7 @@ import ProgramTestSupport
         let lines = checked.text.split(separator: "\n").filter { $0.contains(address) }
         expect(lines.count, equals: 1, "\(checked)")
         let places = "1:tools/serve, 2:tools/serve, 3:again and 3:tool"
-        expect(lines.first?.contains("which is \(places)"), equals: true, "\(checked)")
+        expect(lines.first?.contains("used by \(places)"), equals: true, "\(checked)")
         // For programs each place is a finding, as ever.
         let report = try place.castree("fsck", "--json").document(.checked)
         let found = report.findings.filter { $0.kind == kind }

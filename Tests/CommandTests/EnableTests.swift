@@ -121,7 +121,7 @@ import ProgramTestSupport
         try place.add("2", Release.second)
         for (systems, words) in [
             ("expo", "castree origin enable site expo --base-url URL --deployment NAME=stable"),
-            ("expo,pushy", "does not know the system 'pushy'"), ("", "does not know the system ''"),
+            ("expo,pushy", "does not know the system 'pushy'"), ("", "--for takes SYSTEMS"),
         ] {
             let answer = try place.run(
                 .castree, ["publish", "2", "site", "--no-packs", "--for", systems])

@@ -21,8 +21,8 @@ import ProgramTestSupport
         let origin = try place.origin()
         let kiosk = try fetching(origin)
         try place.publish("2")
-        try kiosk.hear("version 2 is here")
-        expect(!kiosk.lines.contains { $0.contains("version slow is here") })
+        try kiosk.hear("version 2 is downloaded")
+        expect(!kiosk.lines.contains { $0.contains("version slow is downloaded") })
         try expect(kiosk.visit(), equals: "<h1>two</h1>")
     }
 
@@ -40,7 +40,7 @@ import ProgramTestSupport
         while try !origin.requests().dropFirst(count).contains(where: { $0.contains(part) }) {}
         try place.withdraw("slow")
         try expect(page.hear("up-to-date", "ready").name, equals: "up-to-date")
-        expect(!kiosk.lines.contains { $0.contains("version slow is here") })
+        expect(!kiosk.lines.contains { $0.contains("version slow is downloaded") })
     }
 
     @Test(arguments: [true, false])
@@ -64,7 +64,7 @@ import ProgramTestSupport
         try kiosk.hear("version 2 no longer waits")
         let lifecycle = try place.deviceLifecycle()
         expect(lifecycle.pending.isNull && lifecycle.current == "1")
-        expect(!kiosk.lines.contains { $0.contains("version slow is here") })
+        expect(!kiosk.lines.contains { $0.contains("version slow is downloaded") })
     }
 
     @Test func `to a withdrawal, and status says since when nothing came`() throws {

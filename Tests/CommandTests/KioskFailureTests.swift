@@ -42,7 +42,7 @@ import ProgramTestSupport
     @Test func `an unconfirmed first version does not keep its successor away`() throws {
         let origin = try place.origin()
         let kiosk = try Kiosk(place, origin.url, ["--confirm-within", "1s"])
-        try kiosk.hear("version 1 is here")
+        try kiosk.hear("version 1 is downloaded")
         try expect(kiosk.visit(), equals: "<h1>one</h1>")
         try place.publish("2")
         let page = try kiosk.askingPage()
@@ -68,10 +68,10 @@ import ProgramTestSupport
         let program = place.url("alone/castree")
         let origin = try place.origin()
         let kiosk = try Kiosk(place, origin.url, ["--every", "1s"], program: program)
-        try kiosk.hear("version 1 is here")
+        try kiosk.hear("version 1 is downloaded")
         try FileManager.default.removeItem(at: program)
         try place.publish("2")
-        try kiosk.hear("version 2 is here")
+        try kiosk.hear("version 2 is downloaded")
         try expect(kiosk.served.end().status, equals: 0)
     }
 
@@ -102,7 +102,7 @@ import ProgramTestSupport
         ] {
             try clock.set(time)
             try place.publish(version)
-            try kiosk.hear("version \(version) is here")
+            try kiosk.hear("version \(version) is downloaded")
             try expect(kiosk.visit(), equals: page)
             try expect(kiosk.confirm(), equals: 204)
             try kiosk.hear("version \(version) is confirmed")

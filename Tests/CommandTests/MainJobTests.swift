@@ -22,9 +22,9 @@ import ProgramTestSupport
         let steps = [
             "1. Two releases", "--version 1.0\n", "--version 2.0\n", "byte for byte",
             "2. The older one", "$ castree publish 1.0", "serve --updates http://127.0.0.1:",
-            "version 1.0 is here", "version 1.0 has started", "version 1.0 is confirmed",
+            "version 1.0 is downloaded", "version 1.0 has started", "version 1.0 is confirmed",
             "3. The newer one", "$ castree publish 2.0", "Packed what version 1.0 is missing",
-            "version 2.0 is here", "version 2.0 is confirmed", "The update cost",
+            "version 2.0 is downloaded", "version 2.0 is confirmed", "The update cost",
             "4. A release that does not start", "$ castree publish broken",
             "version broken has started", "version broken was rolled back", "It shows 2.0 again",
             "5. What nobody needs", "$ castree gc", "Deleted ", "retired 1.0, freed",

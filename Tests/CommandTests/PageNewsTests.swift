@@ -45,7 +45,7 @@ import ProgramTestSupport
     func `what a version waits for has a code`(rule: String, code: String) throws {
         let origin = try place.origin()
         let kiosk = try Kiosk(place, origin.url, ["--switch", rule, "--confirm-within", "10m"])
-        try kiosk.hear("version 1 is here")
+        try kiosk.hear("version 1 is downloaded")
         try kiosk.visit()
         if code != "confirmation" { try expect(kiosk.confirm(), equals: 204) }
         try place.publish("2")
@@ -58,7 +58,7 @@ import ProgramTestSupport
     func `the page that comes back is told once what failed`(isRestarted: Bool) throws {
         let origin = try place.origin()
         let first = try Kiosk(place, origin.url, ["--confirm-within", "1s"])
-        try first.hear("version 1 is here")
+        try first.hear("version 1 is downloaded")
         while try first.confirm() != 204 { try first.visit() }
         try place.publish("2")
         let page = try first.page()

@@ -60,7 +60,7 @@ import ProgramTestSupport
         let told = try page.hear("version-ready")
         expect(told.detail["version"] as? String == "2")
         expect(told.detail["reload"] as? Bool == true)
-        try kiosk.hear("version 2 is here", "open pages load it now")
+        try kiosk.hear("version 2 is downloaded", "open pages load it now")
         try expect(kiosk.visit(), equals: "<h1>two</h1>")
     }
 
@@ -81,7 +81,7 @@ import ProgramTestSupport
         let origin = try place.origin()
         let kiosk = try Kiosk(
             place, origin.url, ["--confirm-within", "10m", "--switch", "next-start"])
-        try kiosk.hear("version 1 is here")
+        try kiosk.hear("version 1 is downloaded")
         // Version 1 has started, and nobody confirms it.
         try expect(kiosk.visit(), equals: "<h1>one</h1>")
         try place.publish("2", "--mandatory")
@@ -91,7 +91,7 @@ import ProgramTestSupport
         expect(Set(news.map(\.name)), equals: ["ready", "version-ready"])
         expect(news.contains { $0.detail["mandatory"] as? Bool == true })
         expect(news.contains { $0.detail["reload"] as? Bool == true })
-        try kiosk.hear("version 2 is here", "mandatory")
+        try kiosk.hear("version 2 is downloaded", "mandatory")
         try expect(kiosk.visit(), equals: "<h1>two</h1>")
         try expect(kiosk.confirm(), equals: 204)
         let after = try place.deviceLifecycle()
@@ -101,7 +101,7 @@ import ProgramTestSupport
     @Test func `a version that nothing confirms is left, and banned the second time`() throws {
         let origin = try place.origin()
         let kiosk = try Kiosk(place, origin.url, ["--confirm-within", "1s"])
-        try kiosk.hear("version 1 is here")
+        try kiosk.hear("version 1 is downloaded")
         while try kiosk.confirm() != 204 { try kiosk.visit() }
         try place.publish("2")
         let page = try kiosk.askingPage()
@@ -210,7 +210,7 @@ import ProgramTestSupport
         for version in ["2", "3", "4"] {
             try place.publish(version)
             try expect(page.post("update").status, equals: 202)
-            try kiosk.hear("version \(version) is here")
+            try kiosk.hear("version \(version) is downloaded")
             if version > "2" { try kiosk.hear("retired", "freed") }
         }
         let text = try place.device("versions", "--json").text.filter { !$0.isWhitespace }

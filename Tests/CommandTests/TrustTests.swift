@@ -199,7 +199,7 @@ import ProgramTestSupport
         try expect(kiosk.visit(), equals: "<h1>one</h1>")
         try sign()
         try expect(kiosk.page().post("update").status, equals: 202)
-        try kiosk.hear("version 2 is here")
+        try kiosk.hear("version 2 is downloaded")
         try expect(kiosk.served.end().status, equals: 0)
     }
 

@@ -23,8 +23,8 @@ import StorageTestSupport
         expect(
             report.problems.map(\.message),
             equals: [
-                "it is wrong, which is 1:a and 2:a", "stray", "it is wrong, which is 1:b",
-                "it is wrong, which is 1:a", "gone",
+                "it is wrong (used by 1:a and 2:a)", "stray", "it is wrong (used by 1:b)",
+                "it is wrong (used by 1:a)", "gone",
             ])
     }
 
@@ -35,6 +35,6 @@ import StorageTestSupport
         report.findings = (0..<200_000).map { finding(.missingObject, object, "1", "\($0)") }
         expect(
             report.problems.map(\.message),
-            equals: ["it is wrong, which is 1:0, 1:1, 1:2, 1:3, 1:4 and 199995 others"])
+            equals: ["it is wrong (used by 1:0, 1:1, 1:2, 1:3, 1:4 and 199995 others)"])
     }
 }

@@ -68,7 +68,7 @@ extension OriginInquiry {
         var judged = try judge.judged(answer.bytes, of: channel, at: origin)
         judged.cameAt = cameAt
         let isCurrent =
-            judged.existing.newer == nil && judge.expired(judged.existing) == nil
+            judged.state.newer == nil && judge.expired(judged.state) == nil
         // An unchanged pointer keeps its age, whether the server answers 304 or sends it again.
         if !isKept, isCurrent, let tag = answer.head.tag,
             tag != kept?.tag || answer.bytes != kept?.bytes
@@ -81,13 +81,13 @@ extension OriginInquiry {
     private func reply(
         to judged: JudgedPointer, at origin: OriginLocation
     ) throws(StoreError) -> OriginReply {
-        let (pointer, existing) = (judged.pointer, judged.existing)
+        let (pointer, state) = (judged.pointer, judged.state)
         var observation = SeenSequences.Observation(pointer, at: origin)
-        if existing.isTrusted {
+        if state.isTrusted {
             // `--force` must not accept an old copy that somebody else may have put there.
-            if let newer = existing.newer { return .olderCopy(pointer, than: newer) }
+            if let newer = state.newer { return .olderCopy(pointer, than: newer) }
             // Whatever it offers: after its expiry, nobody guarantees that there is nothing newer.
-            if let time = judge.expired(existing) {
+            if let time = judge.expired(state) {
                 throw judge.expired(pointer.channel, at: origin, time)
             }
             if !options.isDryRun,
@@ -107,7 +107,7 @@ extension OriginInquiry {
         let obeyed = options.release == nil ? observation : nil
         if let obeyed { try obeyWithdrawal(by: obeyed) }
         var reply = try choose(from: judged, obeyed, at: origin)
-        reply.signers = existing.signers
+        reply.signers = state.signers
         return reply
     }
 
@@ -164,7 +164,7 @@ extension OriginInquiry {
             var found = try documents.release(published, offered, of: pointer, at: origin)
             found.release.version = name
             found.observation = observation
-            found.existing = judged.existing
+            found.state = judged.state
             found.offeredAt = judged.cameAt
             reply.answer = .release(found)
             return reply

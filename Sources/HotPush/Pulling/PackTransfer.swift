@@ -328,18 +328,18 @@ final class PackTransfer: TransferRun<PackTransfer.Span, PackTransfer.Attempt> {
     private func finish(_ index: Int, _ item: consuming IncomingContent) throws(StoreError) {
         guard let unpacker = wish?.unpacker else { return try item.discard() }
         var wrong: [Reference] = []
-        var problem: StoreError?
+        var wrongFrame: StoreError?
         do throws(StoreError) {
             wrong = try item.withBytes { (bytes) throws(StoreError) in
                 try unpacker.unpack(bytes, frame: index)
             }
         } catch {
             guard [.badPack, .badFrame, .mismatch].contains(error.code) else { throw error }
-            problem = error
+            wrongFrame = error
             wrong = unpacker.objects(of: index)
         }
         try item.discard()
-        guard problem != nil || !wrong.isEmpty else { return }
+        guard wrongFrame != nil || !wrong.isEmpty else { return }
         if resumedFrames.remove(index) != nil {
             // A power cut may have torn the part that an earlier pull left.
             waiting.append(Span(frames: index..<index + 1, budgetID: -index))
@@ -353,7 +353,7 @@ final class PackTransfer: TransferRun<PackTransfer.Span, PackTransfer.Attempt> {
             problem = .damagedBases(damagedBases)
         } else {
             problem =
-                problem
+                wrongFrame
                 ?? .badPack("\(counted(wrong.count, "object")) came out of it with other bytes")
         }
     }

@@ -4,7 +4,7 @@ import VersionTree
 /// A channel's pointer, and this store's verdict on it.
 struct JudgedPointer: Sendable, Hashable {
     var pointer: ChannelPointer
-    var existing: PointerState
+    var state: PointerState
     /// The versions of the origin's trust file that were read to judge it.
     var trustFiles: [Int64: TrustFile] = [:]
     var cameAt = ContinuousClock.now
@@ -39,7 +39,7 @@ struct PointerJudge: PullStep {
             return file
         }
         return JudgedPointer(
-            pointer: pointer, existing: ruling?.existing ?? .unjudged, trustFiles: files)
+            pointer: pointer, state: ruling?.state ?? .unjudged, trustFiles: files)
     }
 
     private func storeTrust() throws(StoreError) -> StoreTrust {
@@ -65,7 +65,7 @@ struct PointerJudge: PullStep {
         /// Entries to merge into one origin: the one whose keys count, and another that turned out to be the same.
         let known: TrustedOrigin?, merged: TrustedOrigin?
         let verdict: PointerVerdict
-        let existing: PointerState
+        let state: PointerState
         /// Whether the pointer is the first to name its origin.
         let isFirst: Bool
 
@@ -120,9 +120,9 @@ struct PointerJudge: PullStep {
         let seen = try verdict.origin.bounded(pointer.channel) { (number) throws(StoreError) in
             try bound.allowsSigned(number)
         }
-        let existing = PointerState(of: pointer, seen, signers: verdict.signers)
+        let state = PointerState(of: pointer, seen, signers: verdict.signers)
         return Ruling(
-            known: known, merged: merged, verdict: verdict, existing: existing,
+            known: known, merged: merged, verdict: verdict, state: state,
             isFirst: origin.id == nil)
     }
 
@@ -140,8 +140,8 @@ struct PointerJudge: PullStep {
     }
 
     /// When a pointer's validity ended; nil if it is still valid.
-    func expired(_ existing: PointerState) -> Int64? {
-        existing.expired(options.now(), grace: options.expiryGrace)
+    func expired(_ state: PointerState) -> Int64? {
+        state.expired(options.now(), grace: options.expiryGrace)
     }
 
     /// Checks a pointer against the store's trust without obeying it.
@@ -173,7 +173,7 @@ struct PointerJudge: PullStep {
     }
 
     func refuseExpired(_ offer: FoundRelease) throws(StoreError) {
-        guard let time = expired(offer.existing), let scope = offer.release.scope
+        guard let time = expired(offer.state), let scope = offer.release.scope
         else { return }
         throw expired(try ChannelName(scope), at: offer.location, time)
     }
@@ -220,7 +220,7 @@ struct PointerJudge: PullStep {
             (trust) throws(StoreError) -> Int64? in
             guard let ruling = try ruling(on: pointer, in: trust, at: location, reading: read)
             else { return nil }
-            if let newer = ruling.existing.newer { return newer }
+            if let newer = ruling.state.newer { return newer }
             (isFirst, steps) = (ruling.isFirst, ruling.verdict.steps)
             try ruling.note(pointer, grace: options.expiryGrace, bound, in: &trust)
             return nil
@@ -235,7 +235,7 @@ struct PointerJudge: PullStep {
         EventLog(versions).record(
             .verified(
                 origin: location.description, channel: pointer.channel.description,
-                sequence: pointer.sequence, keys: judged.existing.signers))
+                sequence: pointer.sequence, keys: judged.state.signers))
         if isFirst, let id = pointer.origin {
             options.notice?(
                 "from now on \(location.description) is the origin \(id), which the first verified pointer said; "

@@ -32,7 +32,7 @@ final class Kiosk {
     ) throws {
         try self.init(
             place, origin, ["--confirm-within", "10m"] + arguments, environment: environment)
-        try hear("version 1 is here")
+        try hear("version 1 is downloaded")
         try expect(visit(), equals: "<h1>one</h1>")
         try expect(confirm(), equals: 204)
         try hear("version 1 is confirmed")
