@@ -172,9 +172,9 @@ struct EntryCheck {
             return "; it was moved to quarantine, and is created again"
         }
         guard !isFile else { return nil }
-        if let row = isTop ? .root : StorePlace(rawValue: place),
-            [.root, .leases].contains(row),
-            row.isOurs(name), row.kind(of: name) != .directory
+        if let storePlace = isTop ? .root : StorePlace(rawValue: place),
+            [.root, .leases].contains(storePlace), storePlace.isOurs(name),
+            storePlace.kind(of: name) != .directory
         {
             try fileSystem.setAside(directory, name, to: quarantine, try StoreLayout.aside("stray"))
             return "; it was set aside"

@@ -11,7 +11,7 @@
 /// Unfinished content is in `staging/<name>` (`PartName`), where later incoming content of the same name continues it,
 /// in any process. Finished content is in `staging/<lease>/` until ``commit()``, which makes all of it durable,
 /// readable and known in three steps, whatever its number. If the process ends before that, the next writer moves
-/// content that a registered version is missing back to `staging/<name>`. A collection spares finished content, and
+/// to `staging/<name>` what a registered version lacks. A collection spares finished content, and
 /// unfinished content that a writer has open or a registered version is missing.
 ///
 /// For use by one thread. Two processes may bring the same content at once: both succeed.

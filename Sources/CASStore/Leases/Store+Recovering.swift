@@ -271,7 +271,7 @@ extension Store {
         return name.utf8.count == 64 || ObjectID(String(name.dropFirst(65))) != nil
     }
 
-    /// Moves uncommitted content that a registered version is missing back to where the next incoming content continues
+    /// Moves uncommitted content that a registered version lacks to where the next incoming content continues
     /// it.
     ///
     /// It may be torn: the next incoming content reads it again.

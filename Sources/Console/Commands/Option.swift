@@ -91,7 +91,7 @@ extension Option {
         case .text(let placeholder):
             // What an unset variable of a unit or a script gives.
             guard value.allSatisfy(\.isWhitespace) else { return nil }
-            return "takes \(placeholder), not an empty text; leave it out for the default"
+            return "takes \(placeholder), not an empty text"
         case .choice(let words):
             if words.contains(value) { return nil }
             return "takes \(alternatives(words)), not '\(value)'"

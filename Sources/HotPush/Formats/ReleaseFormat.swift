@@ -55,7 +55,7 @@ extension ReleaseFormat {
         var error = error(problem)
         if error.code == .network {
             error.message +=
-                " (\(printable(redacted(url)))); the server fails: try again later"
+                " (\(printable(redacted(url)))); the server is failing; try again later"
         }
         return error
     }

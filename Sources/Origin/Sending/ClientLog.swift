@@ -261,7 +261,7 @@ package final class ClientLog {
 ///
 /// HotPush knows none of them; ClientSystems conforms. Every call may throw what reading and writing throws.
 package protocol OfferAnnouncing: Sendable {
-    /// Whether it is announced to anybody what a channel offers, so that its releases need facts.
+    /// Whether what a channel offers is announced to anybody, so that its releases need facts.
     func announces(of channel: ChannelName, in clients: ClientLog) throws(StoreError) -> Bool
     /// Adds to the next entry of the log what must accompany a pointer.
     ///

@@ -5,7 +5,7 @@ struct PublisherWait {
     var limit: Duration
     let isInterrupted: @Sendable () -> Bool
     let notice: @Sendable (String) -> Void
-    private let began = SuspendingClock.now
+    private var began = SuspendingClock.now
     private var hasSaidSo = false
 
     init(
@@ -14,6 +14,9 @@ struct PublisherWait {
     ) {
         (self.limit, self.isInterrupted, self.notice) = (limit, isInterrupted, notice)
     }
+
+    /// Begins to wait for another lock.
+    mutating func restart() { (began, hasSaidSo) = (SuspendingClock.now, false) }
 
     /// - Parameter sentence: what is held, with the holder's process, if it is known.
     /// - Throws: `.busy` once the limit is over; `.interrupted`.

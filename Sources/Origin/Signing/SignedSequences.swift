@@ -155,6 +155,7 @@ package struct SignedSequences: Sendable {
         let lock = FileLock(lockFile, owners)
         defer { withExtendedLifetime(lock) {} }
         var wait = wait
+        wait.restart()
         // Others' small notes take milliseconds, also for those who wait for no other publisher.
         wait.limit = min(max(wait.limit, .seconds(2)), timeout)
         try wait.take(lock, owners) { holder in

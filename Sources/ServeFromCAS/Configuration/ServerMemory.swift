@@ -100,7 +100,6 @@ struct ServerMemory: Sendable, Hashable {
         try versions.store.waitForLock(file.raw, exclusive: true)
         let before = try ServerMemory(versions)
         var memory = before
-        memory.isOpenToOthers = false
         let result = body(&memory)
         guard memory != before else { return result }
         try versions.fileSystem.replaceFile(
@@ -125,13 +124,17 @@ struct ServerMemory: Sendable, Hashable {
     /// Takes the file from other users, where the file system has modes.
     /// - Parameter notice: told that they could read it.
     func keepPrivate(
-        _ versions: VersionStore, _ problem: FailureNotice, _ notice: (String) -> Void
+        _ versions: VersionStore, _ notice: (String) -> Void
     ) {
         guard isOpenToOthers else { return }
-        let isPrivate = Self.remember(versions, problem) { _ in true } ?? false
-        // If it cannot be read now, that was reported when it was written.
-        guard isPrivate, let after = try? ServerMemory(versions), !after.isOpenToOthers else {
-            return
+        do throws(StoreError) {
+            try Self.update(versions) { $0.isOpenToOthers = false }
+            // A file system may have one mode for all files.
+            guard try !ServerMemory(versions).isOpenToOthers else { return }
+        } catch {
+            return notice(
+                "other users can read \(StoreLayout.server), which holds the server's token: \(error.message)"
+            )
         }
         notice(
             "other users could read \(StoreLayout.server), which holds the server's token; it is private again, and "

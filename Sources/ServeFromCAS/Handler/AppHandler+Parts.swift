@@ -43,7 +43,7 @@ extension AppHandler.Parts {
         self.options = options
         memory = try ServerMemory(versions)
         memoryFailure = FailureNotice(options.notice)
-        memory.keepPrivate(versions, memoryFailure, options.notice)
+        memory.keepPrivate(versions, options.notice)
         bridge = Bridge(limits: options.bridge, keepsMessages: options.readsMessages) {
             [weak late, onSessionChange = options.onSessionChange] change in
             late?.handler?.noteSession(change)

@@ -167,7 +167,7 @@ extension AppHandler {
             guard entries.count == versions.count, let first = entries.first,
                 PinTable.agree(entries.map(\.site), on: head)
             else {
-                // A request was refused that may belong to the current version, which may be being tried.
+                // A request was refused that may belong to the current version, which may be on trial.
                 if versions.contains(where: { $0 == cache.current?.site.version }) {
                     isRefused.store(true, ordering: .relaxed)
                 }

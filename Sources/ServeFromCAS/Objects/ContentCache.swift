@@ -31,7 +31,7 @@ package final class ContentCache: ObjectSource {
         /// process if it gets none.
         package init() {
             openFiles = min(16_384, max(8, FileLimit.current / 2 - 112))
-            memory = openFiles >= 4096 ? 512 << 10 : 16 << 20
+            memory = FileLimit.current / 2 >= 4096 ? 512 << 10 : 16 << 20
         }
     }
 

@@ -188,7 +188,7 @@ package final class NegativeCache: Sendable {
         options.notice("\(base.place) \(loss ?? "is reached again")")
     }
 
-    package static let goesOn = "what is in the cache continues being answered"
+    package static let goesOn = "what is in the cache is still answered"
 
     /// Reports the state of a part once for as long as it lasts; `nil` means that it is well.
     /// - Parameter error: the problem. An unanswered request is identified by its code, as its message varies.

@@ -14,7 +14,7 @@ extension Lifecycle {
         if isSame { self.before = before }
     }
 
-    /// Recognizes content that is known good under another name: it needs no attempt, and failed starts are dropped.
+    /// Recognizes content that is known good under another name: it needs no confirmation, and failed starts are dropped.
     ///
     /// The same holds for the content of the version that was current before the attempt.
     mutating func recognize(

@@ -18,6 +18,9 @@ package struct Response: Sendable {
 
     package var head: ResponseHead
     package var body: Body
+    /// Whether its objects may be removed between the look at them and the sending, as by the prune of an origin: one
+    /// that is missing then is no damage.
+    package var mayVanish = false
 
     package init(head: ResponseHead, body: Body = .none) {
         self.head = head

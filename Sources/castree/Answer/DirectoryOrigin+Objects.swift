@@ -12,7 +12,6 @@ extension DirectoryOrigin: ObjectFiles {
         }
     }
 
-    /// A prune may remove a file after an answer began with it: whoever asks for it is told that it is not there.
     package func missing(_ object: ObjectID) -> StoreError {
         StoreError(
             .notFound,

@@ -104,7 +104,9 @@ final class OriginHandler: RequestHandler {
                 }
             }
             let pieces = body.pieces(in: range).map(Response.Piece.init)
-            return .response(Response(head: response.head, body: .pieces(pieces)))
+            var sent = Response(head: response.head, body: .pieces(pieces))
+            sent.mayVanish = response.mayVanish
+            return .response(sent)
         }
     }
 

@@ -142,7 +142,9 @@ struct OriginResponder: Sendable {
         if let name = placed?.name {
             let body = AnswerBody(
                 object: name.address, of: name.kind, byteCount: status.byteCount)
-            return RangeRules(head: head, body: body, fields: fields).response()
+            var response = RangeRules(head: head, body: body, fields: fields).response()
+            response.mayVanish = true
+            return response
         }
         if case .changing = file.identity {
             fields.append(ClientRequest.Field("cache-control", "no-cache"))

@@ -7,6 +7,8 @@ struct PlannedResponse: Sendable {
     var body: Body
     /// For an archive whose files nobody has compared with their names.
     var plan: ServedAnswer.Plan?
+    /// Whether it is a file of the origin itself, which a prune may remove meanwhile.
+    var mayVanish = false
 
     enum Body: Sendable {
         case none

@@ -14,7 +14,7 @@ extension Command {
             started version was never confirmed, boot rolls back; the next boot tries that version \
             again unless a newer one is pending. After --strikes failed starts a version is banned \
             until 'castree unban'. A start that a reboot ended does not count, unless it is the \
-            third in a row. Content that is known good under another name needs no attempt.
+            third in a row. Content that is known good under another name needs no confirmation.
 
             A pending mandatory release is started even if the current version is unconfirmed; \
             that one then counts neither as good nor as failed.

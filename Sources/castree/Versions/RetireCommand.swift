@@ -10,7 +10,7 @@ extension Command {
         discussion: """
             Deletes the version's tree and its manifest, and prints how much castree gc can then \
             free. The current, pending, embedded, last known good and \
-            protected versions cannot be retired, nor the version to roll back to during an attempt; \
+            protected versions cannot be retired, nor the version to roll back to while another is tried; \
             the message says how to proceed.
 
                 castree retire 40 && castree gc

@@ -140,7 +140,7 @@ import BucketTestSupport
             for _ in 0..<2 { mirror.look() }
             try expect(answers.text(ModelFeed.check), equals: old)
             expect(notices.all.count == count, "\(notices.all)")
-            expect(notices.all[count - 1].contains("what is in the cache continues being answered"))
+            expect(notices.all[count - 1].contains("what is in the cache is still answered"))
             isRefused.withLock { $0 = false }
             mirror.look()
         }

@@ -17,17 +17,20 @@ struct LostContentTests {
     @Test(
         "is damage and 500 where it must be, and 404 where it may be removed, as in an origin that is pruned",
         arguments: [
-            (StoreError.Code.missingObject, 500), (.damagedObject, 500), (.io, 500),
-            (.notFound, 404),
+            (StoreError.Code.missingObject, true, 500), (.notFound, true, 404),
+            (.damagedObject, true, 500), (.io, true, 500), (.notFound, false, 500),
         ])
-    func statuses(_ code: StoreError.Code, _ status: Int) throws {
+    func statuses(_ code: StoreError.Code, _ mayVanish: Bool, _ status: Int) throws {
         let object = try require(ObjectID(bytes: [UInt8](repeating: 7, count: 32)))
         let damage = Sink<StoreError>()
         var options = HTTPServer.Options()
         options.loops = 1
         options.onDamage = { damage.add($0) }
-        let handler = TestHandler(objects: ["/file": [1, 2, 3]], ids: ["/file": object]) {
-            _, _, _ in nil
+        let handler = TestHandler(objects: [:], ids: [:]) { _, _, _ in
+            var response = Response(
+                head: ResponseHead(200), body: .piece(.object(object, range: 0..<3, size: 3)))
+            response.mayVanish = mayVanish
+            return .response(response)
         }
         let server = try HTTPServer(options, objects: LostContent(code: code)) { _, _ in handler }
         try server.start()

@@ -153,7 +153,7 @@ extension HTTPConnection {
             finishRecord()
         } catch {
             let failure: MessageFailure
-            if error.code == .notFound {
+            if response.mayVanish, error.code == .notFound {
                 failure = MessageFailure(404, "it has just been removed")
             } else {
                 loop.reportDamage(error)

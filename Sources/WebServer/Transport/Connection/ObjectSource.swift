@@ -3,8 +3,8 @@ package import Platform
 /// Where the bytes of objects come from; several loops' threads may call it at once.
 package protocol ObjectSource: Sendable {
     /// The content of an object that has `size` bytes.
-    /// - Throws: `.missingObject`, `.damagedObject`, `.io`. Then nothing of the object may be sent. `.notFound` if the
-    ///   source may lose objects and has lost this one since the request came: that is no damage.
+    /// - Throws: `.missingObject`, `.notFound` where files may be removed, `.damagedObject`, `.io`. Then nothing of the
+    ///   object may be sent.
     func content(of object: ObjectID, size: Int64) throws(StoreError) -> ObjectContent
 }
 
