@@ -61,8 +61,8 @@ import Expectations
         expect(Self.sources.count > 50)
     }
 
-    @Test func `no file is larger than 400 lines`() {
-        for file in Self.all where file.lines.count > 401 {
+    @Test func `no file is larger than 600 lines`() {
+        for file in Self.all where file.lines.count > 601 {
             Issue.record("\(file.path) has \(file.lines.count) lines; split it by purpose")
         }
     }

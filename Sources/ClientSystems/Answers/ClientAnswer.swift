@@ -1,4 +1,6 @@
 import Archives
+import CASStore
+import HotPush
 import Platform
 import StrictJSON
 import VersionTree
@@ -78,4 +80,76 @@ struct ClientAnswer: Sendable, Hashable {
             entry.byteCount == 0
                 ? .bytes([]) : .object(entry.address, byteCount: entry.byteCount))
     }
+}
+
+struct ClientContent: Sendable {
+    var manifest: Manifest
+    var facts: ContentFacts
+
+    /// Whether an answer naming all files takes about a millisecond to write, too long to make other requests wait.
+    var isLong: Bool { manifest.count > 500 }
+
+    var paths: [String] { manifest.entries.map(\.path.description) }
+
+    /// - Throws: `.badPointer` if the facts do not know the file's object: they are another version's, or damaged.
+    func facts(of entry: Manifest.Entry, at path: String? = nil) throws(StoreError) -> ObjectFacts {
+        guard let known = facts[entry.address] else {
+            throw StoreError(
+                .badPointer,
+                "the facts of version \(manifest.version) do not know \(printable(path ?? entry.path.description)): "
+                    + "publish the version again", object: entry.address)
+        }
+        return known
+    }
+
+    /// Files as members of an archive, below a folder that ends with a slash.
+    /// - Throws: `.badPointer` if the facts do not know an object.
+    func members(
+        _ entries: some Sequence<Manifest.Entry>, below folder: String = ""
+    ) throws(StoreError) -> [ZipMember] {
+        var members: [ZipMember] = []
+        for entry in entries {
+            let path = folder + entry.path.description
+            var crc32: UInt32 = 0
+            var body = ZipMember.Content.bytes([])
+            if entry.byteCount > 0 {
+                let facts = try facts(of: entry, at: path)
+                crc32 = facts.crc32
+                body =
+                    facts.deflatedCopy.map { .deflatedCopy($0.address, byteCount: $0.byteCount) }
+                    ?? .object(entry.address)
+            }
+            members.append(
+                ZipMember(
+                    path: path, isExecutable: entry.isExecutable, byteCount: entry.byteCount,
+                    crc32: crc32, content: body))
+        }
+        return members
+    }
+}
+
+/// The parts of an origin that an answer may depend on; tests keep one in memory.
+protocol ClientOrigin {
+    func channel(
+        _ name: ChannelName, for system: ClientSystem
+    ) throws(StoreError) -> ClientChannel?
+    /// Announces that the request is for files of a release, before they are looked up: update checks must not wait
+    /// behind that work.
+    /// - Parameter composing: whether an archive is composed of them, which always takes long.
+    func willFetch(composing: Bool) throws(StoreError)
+    /// Returns `nil` if the origin no longer holds the files.
+    func content(of offer: ClientOffer) throws(StoreError) -> ClientContent?
+    func bytes(
+        of document: ClientDocument, for system: ClientSystem
+    ) throws(StoreError) -> [UInt8]?
+    /// The length of an archive that takes long to compose; `nil` if there is none.
+    /// - Parameter name: identifies everything the result depends on, so that it can be cached.
+    func archiveByteCount(
+        named name: String, _ find: () throws(StoreError) -> Int64?
+    ) throws(StoreError) -> Int64?
+    /// The bytes of an answer that names so many files that writing it takes long.
+    /// - Parameter name: identifies everything the result depends on, so that it can be cached.
+    func encoded(
+        named name: String, _ write: () throws(StoreError) -> [UInt8]
+    ) throws(StoreError) -> [UInt8]
 }

@@ -1,3 +1,5 @@
+import Archives
+import HotPush
 import Platform
 
 package struct ClientRequest: Sendable, Hashable {
@@ -107,5 +109,134 @@ extension ClientRequest {
             return nil
         }
         return String(validating: decoded, as: UTF8.self)
+    }
+}
+
+/// A request to a system, with everything its answer may depend on.
+struct ClientInquiry {
+    let request: ClientRequest
+    let configuration: ClientConfiguration
+    let origin: any ClientOrigin
+
+    func channel(of deployment: String) throws(StoreError) -> ClientChannel? {
+        guard let name = configuration.deployments[deployment] else { return nil }
+        return try origin.channel(name, for: configuration.system)
+    }
+
+    func first<Value>(
+        _ find: (ClientChannel) throws(StoreError) -> Value?
+    ) throws(StoreError) -> Value? {
+        for name in Set(configuration.deployments.values).sorted() {
+            guard let channel = try origin.channel(name, for: configuration.system),
+                let found = try find(channel)
+            else { continue }
+            return found
+        }
+        return nil
+    }
+
+    /// Answers with the archive that the path names below a prefix; `nil` if no channel has it.
+    /// - Parameter compose: returns `nil` if the channel does not have the archive.
+    func archive(
+        below prefix: String,
+        _ compose: (ArchiveName, ClientChannel) throws(StoreError) -> ZipArchive?
+    ) throws(StoreError) -> ClientAnswer? {
+        guard let name = request.archiveName(below: prefix) else { return nil }
+        let archive = try first { (channel) throws(StoreError) in try compose(name, channel) }
+        return archive.map { .immutable("application/zip", .archive($0)) }
+    }
+
+    /// Answers with a JSON document; a long one is written once and shared by all requests.
+    /// - Parameter name: a text that differs whenever the document does.
+    func json(
+        isLong: Bool, named name: @autoclosure () -> String,
+        _ write: () throws(StoreError) -> [UInt8]
+    ) throws(StoreError) -> ClientAnswer {
+        .json(isLong ? try origin.encoded(named: name(), write) : try write())
+    }
+
+    func url(of address: ObjectID) -> String {
+        "\(configuration.baseURL)/\(OriginLayout.path(.object, address))"
+    }
+}
+
+/// A malformed request; the answer is the sentence.
+struct ClientRefusal: Error {
+    var status = 400
+    var sentence: String
+}
+
+extension ClientChannel {
+    /// The newest offer of a content.
+    /// - Parameter isLive: whether the pointer must still list it. Otherwise a client may finish what it began before
+    ///   the pointer changed, as long as the origin holds the content.
+    func offer(of content: ObjectID?, isLive: Bool) -> ClientOffer? {
+        isLive
+            ? live.first { $0.offer.content == content }?.offer
+            : past.last { $0.content == content }
+    }
+
+    /// The newest release that fits a device, and whether the device already has it.
+    ///
+    /// A device that a roll-out does not select keeps the newer release it has.
+    func newest(
+        for device: String?, where fits: (Live) -> Bool, has: (Live) -> Bool
+    ) throws(StoreError) -> (live: Live, isHeld: Bool)? {
+        for live in live where fits(live) {
+            if has(live) { return (live, true) }
+            if try live.release.rollout?.includes(device) ?? true { return (live, false) }
+        }
+        return nil
+    }
+
+    /// The newest release that is for everybody.
+    /// - Parameter kinds: the kinds of requirements that clients check themselves.
+    func newest(besides kinds: [String]) -> Live? {
+        live.first { live in
+            (live.release.rollout?.perMille ?? 1000) >= 1000 && live.offer.version != nil
+                && live.release.requirements.allSatisfy { kinds.contains($0.kind) }
+        }
+    }
+}
+
+/// The value of `Accept` or `Accept-Encoding` (RFC 9110, section 12.5).
+struct Acceptance {
+    /// By lower-case name, the weight in thousandths.
+    private let weights: [(name: String, weight: Int)]
+
+    /// Skips elements that break the grammar.
+    init(_ list: String) {
+        weights = list.split(separator: ",").compactMap { element in
+            let parts = element.split(separator: ";", omittingEmptySubsequences: false)
+            guard let name = parts.first.map(Self.word), !name.isEmpty else { return nil }
+            for parameter in parts.dropFirst() {
+                let halves = parameter.split(separator: "=", maxSplits: 1)
+                guard halves.count == 2, Self.word(halves[0]) == "q" else { continue }
+                guard let weight = acceptWeight(Self.word(halves[1]).utf8) else { return nil }
+                return (name, weight)
+            }
+            return (name, 1000)
+        }
+    }
+
+    /// Whether a name is acceptable, by the first of these patterns that the list contains: the exact name, then
+    /// wider ones.
+    func takes(_ patterns: [String]) -> Bool {
+        for pattern in patterns {
+            if let found = weights.first(where: { $0.name == pattern }) { return found.weight > 0 }
+        }
+        return false
+    }
+
+    private static func word(_ text: Substring) -> String {
+        text.trimmed { $0 == " " || $0 == "\t" }.lowercased()
+    }
+}
+
+extension StringProtocol {
+    func trimmed(
+        _ isBlank: (Unicode.Scalar) -> Bool = { $0 == " " || (9...13).contains($0.value) }
+    ) -> String {
+        String(Substring(self).unicodeScalars.trimmed(where: isBlank))
     }
 }

@@ -1,3 +1,4 @@
+import CASStore
 import HotPush
 import Origin
 import Platform
@@ -125,5 +126,151 @@ extension ClientHistory {
     fileprivate func offers(endingIn content: ObjectID?) -> ArraySlice<ClientOffer> {
         let start = offers.lastIndex { $0.content != content }.map { $0 + 1 }
         return offers[(start ?? offers.startIndex)...]
+    }
+}
+
+/// A file of an update under its own URL, with its media type, and compressed for clients that accept it.
+enum ExpoAsset {
+    private static let prefix = "/for/expo/assets/"
+    static let launchEnding = "bundle"
+    private static let missing = ClientAnswer.notFound("There is no such asset.\n")
+
+    static func path(_ address: ObjectID, of content: ObjectID, ending: String) -> String {
+        let suffix = ending.isEmpty ? "" : "." + PercentEncoding.unreserved(ending)
+        return "\(prefix)\(content)/\(address)\(suffix)"
+    }
+
+    static func contentType(ending: String) -> String {
+        if ending == launchEnding { return "application/javascript" }
+        return (MediaType.known("a.\(ending)".utf8) ?? .unknown).name
+    }
+
+    /// Answers a request for a file; `nil` if the path is not a file's.
+    ///
+    /// Files of older manifests are answered as long as the origin holds them: clients may ask at any time.
+    static func answer(_ inquiry: ClientInquiry) throws(StoreError) -> ClientAnswer? {
+        guard let names = inquiry.request.segments(below: prefix) else { return nil }
+        guard inquiry.request.asksForContent else { return .wrongMethod("GET, HEAD") }
+        guard names.count == 2, let contentAddress = ObjectID(names[0]) else { return missing }
+        let parts = names[1].split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let address = ObjectID(String(parts[0])),
+            let offer = try inquiry.first({ $0.offer(of: contentAddress, isLive: false) })
+        else { return missing }
+        try inquiry.origin.willFetch(composing: false)
+        guard let facts = try inquiry.origin.content(of: offer)?.facts[address] else {
+            return missing
+        }
+        let type = contentType(ending: parts.count > 1 ? String(parts[1]) : "")
+        var answer = ClientAnswer.immutable(type, .bytes([]))
+        // The body depends on the encoding, so caches must keep both.
+        answer.set("vary", "accept-encoding")
+        guard facts.byteCount > 0 else { return answer }
+        let encodings = Acceptance(inquiry.request.field("accept-encoding") ?? "")
+        if let deflatedCopy = facts.deflatedCopy, encodings.takes(["gzip", "*"]) {
+            answer.set("content-encoding", "gzip")
+            answer.body = .gzip(
+                deflatedCopy: deflatedCopy.address, deflatedByteCount: deflatedCopy.byteCount,
+                crc32: facts.crc32,
+                byteCount: facts.byteCount)
+        } else {
+            answer.body = .object(address, byteCount: facts.byteCount)
+        }
+        return answer
+    }
+}
+
+/// The documents of a release that are signed for Expo's clients: a manifest for each platform, or the order to roll
+/// back.
+struct ExpoPlan {
+    private let configuration: ClientConfiguration
+    private var content: (files: ClientContent, address: ObjectID, export: ExpoExport)?
+
+    /// - Throws: `.unsuitableRelease` for content that Expo's tools did not export.
+    init(_ release: ClientRelease) throws(StoreError) {
+        configuration = release.configuration
+        guard let files = release.content, let version = release.release.version else { return }
+        content = (files, version.content, try ExpoExport(release, files))
+    }
+
+    /// The platform of each document; empty for the order to roll back, which is for all.
+    var platforms: [String] { content?.export.programs.map(\.platform) ?? [""] }
+    /// The runtime version of each document, likewise.
+    var runtimeVersions: [String] { content?.export.programs.map(\.runtimeVersion) ?? [""] }
+
+    /// The documents, with the ids and times of an offer.
+    ///
+    /// Each offer has a new id: clients take the newest update they have seen and remember the time of each id.
+    func documents(
+        of offer: ClientOffer, in channel: ChannelName
+    ) throws(StoreError) -> [(document: ClientDocument, bytes: [UInt8])] {
+        var documents: [(document: ClientDocument, bytes: [UInt8])] = []
+        let versions = runtimeVersions
+        for (position, platform) in platforms.enumerated() {
+            var id = ""
+            if let content {
+                // Only the runtime version may contain a line feed, and it comes last, so the text is unambiguous.
+                let text =
+                    "castree-expo 1\n\(content.address)\n\(offer.sequence)\n\(offer.createdAt)\n"
+                    + "\(platform)\n\(channel)\n\(versions[position])"
+                id = ClientDocument.uuid(try ObjectID(of: Array(text.utf8)).bytes)
+            }
+            let bytes = try bytes(position, id: id, time: ExpoTime.text(offer.createdAt))
+            let document = try ClientDocument(
+                of: bytes, id: id, platform: platform, runtimeVersion: versions[position])
+            documents.append((document, bytes))
+        }
+        return documents
+    }
+
+    /// - Parameter time: as ``ExpoTime`` spells it.
+    func bytes(_ position: Int, id: String, time: String) throws(StoreError) -> [UInt8] {
+        guard let content else {
+            return JSONWriter.document { writer in
+                writer.member("type", "rollBackToEmbedded")
+                writer.member("parameters") { $0.member("commitTime", time) }
+            }
+        }
+        let program = content.export.programs[position]
+        // Clients keep one file per key, so one content is one asset, however many names it has.
+        var assets: [(file: ExpoExport.Asset, key: String)] = []
+        var seen: Set<String> = []
+        for file in program.files {
+            // Keyed as the app's own assets are, so that clients do not fetch what was shipped with the app.
+            let key = try content.files.facts(of: file.entry).md5
+            if seen.insert(key).inserted { assets.append((file, key)) }
+        }
+        func write(_ file: ExpoExport.Asset, _ key: String, to writer: inout JSONWriter) {
+            let address = file.entry.address
+            let path = ExpoAsset.path(address, of: content.address, ending: file.ending)
+            writer.member("hash", Base64.urlString(address.bytes))
+            writer.member("key", key)
+            writer.member("contentType", ExpoAsset.contentType(ending: file.ending))
+            // Also for a file without an ending: where it is missing, clients on Android skip the asset, and those on
+            // iOS fail.
+            writer.member("fileExtension", ".\(file.ending)")
+            writer.member("url", configuration.baseURL + path)
+        }
+        return JSONWriter.document { writer in
+            writer.member("id", id)
+            writer.member("createdAt", time)
+            writer.member("runtimeVersion", program.runtimeVersion)
+            writer.member("launchAsset") { write(assets[0].file, assets[0].key, to: &$0) }
+            writer.member("assets", assets.dropFirst()) { write($1.file, $1.key, to: &$0) }
+            writer.member("metadata") { _ in }
+            writer.member("extra") { writer in
+                guard let config = content.export.config else { return }
+                writer.key("expoClient")
+                writer.value(config)
+            }
+        }
+    }
+}
+
+/// Times in Expo's documents: `2026-11-22T22:02:19.000Z` (ISO 8601).
+enum ExpoTime {
+    static func text(_ milliseconds: Int64) -> String {
+        let rest = (milliseconds % 1000 + 1000) % 1000
+        let seconds = CalendarTime.text((milliseconds - rest) / 1000)
+        return "\(seconds).\(String(1000 + rest).dropFirst())Z"
     }
 }

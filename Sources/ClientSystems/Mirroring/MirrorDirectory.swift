@@ -1,4 +1,7 @@
 import CASStore
+import HotPush
+import Origin
+import Platform
 import Storage
 import StrictJSON
 
@@ -131,3 +134,134 @@ final class MirrorDirectory: Sendable {
         )
     }
 }
+
+/// The files of the releases on offer, and their locations, in one look-up for any number of releases.
+///
+/// It knows only what the documents in the cache list: manifests, facts, pack indexes.
+struct ListedFiles: Sendable {
+    private struct Place: Sendable {
+        var byteCount: Int64?
+        var epoch: Int64
+    }
+
+    private(set) var releases: Set<LiveRelease> = []
+    /// The documents that were read, whether or not they could be understood.
+    private var read: Set<OriginKey> = []
+    private var places: [OriginKey.Kind: [ObjectID: Place]] = [:]
+    private(set) var failure: StoreError?
+
+    private mutating func add(_ files: [PlacedFile]) {
+        for file in files where self.file(file.name) == nil {
+            places[file.key.kind, default: [:]][file.key.address] = Place(
+                byteCount: file.byteCount, epoch: file.key.epoch)
+        }
+    }
+
+    mutating func offer(_ pointers: [ChannelPointer]) {
+        // Documents that were missing may have come.
+        let offered = pointers.flatMap(\.liveReleases)
+        if failure != nil || !releases.isSubset(of: offered) { self = ListedFiles() }
+        for pointer in pointers { offer(also: pointer) }
+    }
+
+    /// Adds the offers of a pointer that is about to be published here.
+    mutating func offer(also pointer: ChannelPointer) {
+        for release in pointer.liveReleases where releases.insert(release).inserted {
+            add(release.documents + release.factsDocuments)
+            add(release.deliveryDocument.map { [$0] } ?? [])
+        }
+    }
+
+    /// `nil` if no document that was read lists the file.
+    func file(_ name: OriginKey) -> PlacedFile? {
+        guard let place = places[name.kind]?[name.address] else { return nil }
+        return PlacedFile(
+            OriginKey(name.kind, name.address, in: place.epoch), byteCount: place.byteCount)
+    }
+
+    mutating func read(in cache: CachedStorage) {
+        for release in releases {
+            do throws(StoreError) { try read(release, in: cache) } catch {
+                // Continue: the other releases' files are still found.
+                failure = failure ?? error
+            }
+        }
+    }
+
+    private mutating func read(
+        _ release: LiveRelease, in cache: CachedStorage
+    ) throws(StoreError) {
+        let files = ReleaseFiles(release, cache, nil)
+        if isNew(release.deliveryDocument.map { [$0] } ?? [], in: cache) {
+            add(try files.packed())
+        }
+        if isNew(release.documents, in: cache) { add(try files.contents()) }
+        if isNew(release.factsDocuments, in: cache) { add(try files.announced()) }
+    }
+
+    /// Whether unread documents are here whose content belongs together.
+    private mutating func isNew(_ documents: [PlacedFile], in cache: CachedStorage) -> Bool {
+        guard let first = documents.first?.name else { return false }
+        return !read.contains(first) && documents.allSatisfy { cache.has($0.name.path) }
+            && read.insert(first).inserted
+    }
+}
+
+struct ChangingFile: Sendable {
+    let path: String
+    let limit: Int
+    /// Its position in the sequence of contents published at its path.
+    /// - Throws: why it cannot be understood.
+    let order: @Sendable ([UInt8]) throws(StoreError) -> Int64
+
+    static let channelList = ChangingFile(
+        path: OriginLayout.channelList, limit: Int(ChannelList.byteCountMax)
+    ) { (bytes) throws(StoreError) in
+        _ = try ChannelList.names(parsing: bytes)
+        return 0
+    }
+
+    static func marker(of place: String) -> ChangingFile {
+        ChangingFile(path: OriginLayout.marker, limit: Int(OriginMarker.byteCountMax)) {
+            (bytes) throws(StoreError) in
+            try OriginMarker.check(bytes, of: place)
+            return 0
+        }
+    }
+
+    /// A version of the trust, which readers verify themselves.
+    static func trust(_ version: Int64) -> ChangingFile {
+        ChangingFile(path: OriginLayout.trust(version), limit: TrustFile.byteCountMax) { _ in 0 }
+    }
+
+    static func configuration(of system: ClientSystem) -> ChangingFile {
+        ChangingFile(
+            path: OriginLayout.clientConfiguration(of: system.rawValue),
+            limit: ClientConfiguration.byteCountMax
+        ) { (bytes) throws(StoreError) in
+            try ClientConfiguration(parsing: bytes, of: system).log ?? 0
+        }
+    }
+
+    static func history(of channel: ChannelName, _ system: ClientSystem) -> ChangingFile {
+        ChangingFile(
+            path: OriginLayout.clientHistory(of: channel, system.rawValue),
+            limit: ClientHistory.byteCountMax
+        ) { (bytes) throws(StoreError) in
+            try ClientHistory(parsing: bytes, of: channel, system).log ?? 0
+        }
+    }
+
+    static func pointer(of channel: ChannelName) -> ChangingFile {
+        ChangingFile(
+            path: OriginLayout.pointer(channel), limit: ChannelPointer.byteCountMax
+        ) { (bytes) throws(StoreError) in
+            let sequence = try ChannelPointer(parsing: bytes, of: channel).sequence
+            // A number that cannot have been reached by counting sorts before all others, since the next one is
+            // smaller.
+            return sequence > secondsNow() + 365 * 86_400 ? 0 : sequence
+        }
+    }
+}
+
+typealias FileChange = (file: ChangingFile, news: DocumentNews)

@@ -2,7 +2,7 @@ package import CASStore
 package import HotPush
 package import Origin
 import Synchronization
-import VersionTree
+package import VersionTree
 
 /// Makes the offers of all enabled systems before a pointer is written, and records the outcomes.
 package struct ClientAnnouncing: OfferAnnouncing {
@@ -277,5 +277,234 @@ extension ChannelPointer {
 extension ClientConfiguration {
     package func announces(of channel: ChannelName) -> Bool {
         deployments.values.contains(channel)
+    }
+}
+
+// Apps know one key, so what was signed for them once must be signed by it again.
+
+extension ClientAnnouncing {
+    /// Why an offer may not follow a history: it would not be signed, or by another key than that of the clients' last
+    /// offer, the only one they know; `nil` if it may.
+    func keyObjection(
+        _ rules: any ClientFeed.Type, _ history: ClientHistory, _ clients: ClientLog
+    ) throws(StoreError) -> StoreError? {
+        let system = rules.system.rawValue
+        guard let signer = signers[rules.system] else {
+            // Content that was shipped with the app is not signed.
+            let last = history.offers.last { $0.isSigned || $0.version != nil }
+            guard last?.isSigned == true else { return nil }
+            return StoreError(
+                .signingFailed,
+                "what the clients of \(system) were offered last was signed: sign this, too, with --client-key "
+                    + "\(system)=FILE or --client-sign-command \(system)=COMMAND; if nobody here has ever signed for them, "
+                    + "a stranger wrote that: say --adopt")
+        }
+        guard !adoptsKeys, let last = history.offers.last(where: \.isSigned) else { return nil }
+        let isSame = try rules.isSigned(last, by: signer) { (document) throws(StoreError) in
+            try clients.bytes(of: document, rules.system)
+        }
+        guard isSame == false else { return nil }
+        return StoreError(
+            .signingFailed,
+            "what the clients of \(system) were offered last was signed by another key, and apps that know that one "
+                + "refuse this: name that key, or say --adopt if all apps know the new one")
+    }
+
+    /// A history without the newest offers, if those alone forbid continuing and a stranger may have made them up;
+    /// `nil` if it stands as it is.
+    ///
+    /// No entry with them has a pointer that a trusted key has signed.
+    func unforged(
+        _ history: ClientHistory, _ rules: any ClientFeed.Type, _ clients: ClientLog
+    ) throws(StoreError) -> ClientHistory? {
+        guard var proved = try clients.provedHistory(of: history.channel, rules.system),
+            try keyObjection(rules, history, clients) != nil,
+            try keyObjection(rules, proved, clients) == nil
+        else { return nil }
+        // Labels of theirs may be known.
+        proved.labelCount = max(proved.labelCount, history.labelCount)
+        clients.notice(
+            "somebody without a key trusted here has added signed offers to what the clients of \(rules.system.rawValue) were "
+                + "told of channel \(history.channel): they are passed over, and what the keys have signed before is built upon"
+        )
+        return proved
+    }
+}
+
+// Documents of the feeds that are missing or damaged, which only publishing can make.
+
+extension ClientAnnouncing {
+    /// Rewrites the missing or damaged documents of the releases on offer.
+    ///
+    /// They are made as they were the first time, so clients see no change.
+    /// - Returns: the sequences of the releases for which that gave other bytes; they need new offers.
+    func mendDocuments(
+        of history: ClientHistory, _ pointer: ChannelPointer, _ rules: any ClientFeed.Type,
+        _ configuration: ClientConfiguration, _ clients: ClientLog
+    ) throws(StoreError) -> Set<Int64> {
+        var others: Set<Int64> = []
+        for release in pointer.releases {
+            guard
+                let position = history.offers.lastIndex(where: { $0.sequence == release.sequence }),
+                history.offers[position].isOffer(of: release)
+            else { continue }
+            let offer = history.offers[position]
+            var missing: [ClientDocument] = []
+            for document in offer.documents where try !clients.has(document, of: rules.system) {
+                missing.append(document)
+            }
+            guard !missing.isEmpty,
+                let client = try ClientRelease.published(
+                    release, now: offer.createdAt, for: configuration, in: clients)
+            else { continue }
+            var before = history
+            before.offers = Array(history.offers[..<position])
+            let signer = offer.isSigned ? signers[rules.system] : nil
+            let made = try rules.offer(client, after: before, signer: signer)
+            for document in missing {
+                if let bytes = made.documents[document.address] {
+                    _ = try clients.write(
+                        document: bytes, document.address, of: rules.system.announced,
+                        in: document.epoch
+                    )
+                } else if offer.isSigned, signer == nil {
+                    clients.notice(Self.unsigned(document, rules.system))
+                } else {
+                    others.insert(release.sequence)
+                }
+            }
+        }
+        return others
+    }
+
+    private static func unsigned(_ document: ClientDocument, _ system: ClientSystem) -> String {
+        let system = system.rawValue
+        return
+            "\(OriginLayout.clientDocument(document.address, of: system)) is missing or damaged, and holds signatures: "
+            + "publish the version again, with --client-key \(system)=FILE or --client-sign-command \(system)=COMMAND"
+    }
+}
+
+// What the feeds would announce, and what they refuse before anything is announced.
+
+extension ClientAnnouncing {
+    /// What publishing by a plan would announce; writes nothing.
+    /// - Parameters:
+    ///   - plan: of ``Origin/Publisher/plan(_:of:as:)``.
+    ///   - versions: has the version.
+    /// - Throws: as publishing does; an objection is an outcome.
+    package func outcomes(
+        of plan: PublishPlan, _ versions: VersionStore, by publisher: OriginPublisher
+    ) throws(StoreError) -> [ClientOutcome] {
+        guard let facts = plan.facts, let release = plan.pointer.releases.first else { return [] }
+        let clients = try publisher.clients(with: versions)
+        try refuseTakingBack(plan.pointer, upon: plan.before, clients)
+        let manifest = try versions.registeredManifest(of: plan.version.name.description)
+        let content = clients.content(of: manifest, facts.facts)
+        var outcomes: [ClientOutcome] = []
+        for configuration in try clients.configurations(of: systems, passingOver: leaveOut)
+        where configuration.announces(of: plan.pointer.channel) {
+            let rules = try rules(of: configuration.system)
+            let existing = try clients.history(of: plan.pointer.channel, configuration.system)
+            let history = try unforged(existing, rules, clients) ?? existing
+            let now = history.time(
+                of: ClientHistory.Lacking(release: release, isAgain: false), in: plan.pointer)
+            var client = ClientRelease(
+                release, content, now: now, for: configuration, in: clients)
+            client.head = plan.before?.releases.first?.sequence
+            var outcome = try self.outcome(of: client, rules, history, clients)
+            // Ids that depend on the time are not known yet; find them by making a second offer later.
+            client.now = max(now, history.newest?.createdAt ?? now) + 1000
+            if let offer = outcome.prepared?.offer,
+                let later = try self.outcome(of: client, rules, history, clients)
+                    .prepared?.offer
+            {
+                outcome.prepared?.offer = offer.what(isAlsoIn: later)
+            }
+            outcomes.append(outcome)
+            if isStrict, let refusal = outcome.objections.first(where: { $0.refuses }) {
+                throw StoreError(
+                    .notExpressible,
+                    "nothing would be offered, since --strict: version \(plan.version.name) is not for the clients of "
+                        + "\(outcome.system.rawValue): \(refusal.message)")
+            }
+        }
+        return outcomes
+    }
+
+    /// Refuses to narrow an existing offer: clients that have the release would not learn of it, and the others would
+    /// get an older one.
+    /// - Throws: `.notExpressible`.
+    func refuseTakingBack(
+        _ pointer: ChannelPointer, upon before: ChannelPointer?, _ clients: ClientLog
+    ) throws(StoreError) {
+        guard let before, before != pointer else { return }
+        try refuseNarrowing(pointer, upon: before, clients)
+        guard let systems else { return }
+        let listed = Set(pointer.releases.map(\.sequence))
+        let replaced = before.releases.filter { old in
+            !listed.contains(old.sequence)
+                && pointer.releases.first?.version?.content == old.version?.content
+        }
+        guard !replaced.isEmpty else { return }
+        // Errors in another system's files are reported elsewhere.
+        for configuration in try clients.configurations(passingOver: { _, _ in })
+        where !systems.contains(configuration.system)
+            && configuration.announces(of: pointer.channel)
+        {
+            let system = configuration.system
+            let history: ClientHistory
+            do throws(StoreError) {
+                history = try clients.history(of: pointer.channel, system)
+            } catch {
+                guard error.isOfClients else { throw error }
+                continue
+            }
+            guard let old = replaced.first(where: { history.offer(of: $0.sequence) != nil }) else {
+                continue
+            }
+            let version =
+                old.version.map { "version \($0.name)" } ?? "the embedded version"
+            throw StoreError(
+                .notExpressible,
+                "nothing is offered: the clients of \(system.rawValue) were offered \(version) already, and would be led "
+                    + "back to what is older: name them by --for, too, or leave it out")
+        }
+    }
+
+    /// Refuses a smaller share of the clients than before, as CodePush's server does.
+    private func refuseNarrowing(
+        _ pointer: ChannelPointer, upon before: ChannelPointer, _ clients: ClientLog
+    ) throws(StoreError) {
+        func share(_ release: OfferedRelease) -> Int { release.rollout?.perMille ?? 1000 }
+        // Only the first is offered now; an older one may have been for fewer when others got its content.
+        guard let release = pointer.releases.first, let content = release.version?.content,
+            let wider = before.releases.first(where: { old in
+                old.version?.content == content && share(old) > share(release)
+            }), let name = wider.version?.name
+        else { return }
+        let told = try clients.configurations(passingOver: leaveOut).first {
+            $0.announces(of: pointer.channel)
+        }
+        guard let told else { return }
+        throw StoreError(
+            .notExpressible,
+            "nothing is offered: version \(name) is offered to \(share(wider)) of 1000 devices already, and a smaller "
+                + "share of its files takes it back from no client of \(told.system.rawValue): castree withdraw it "
+                + "first, then publish to fewer")
+    }
+}
+
+extension ClientOffer {
+    /// Without the ids and digests that another offer of the same release does not have.
+    fileprivate func what(isAlsoIn other: ClientOffer) -> ClientOffer {
+        var offer = self
+        if id != other.id { offer.id = nil }
+        if label != other.label { offer.label = nil }
+        if archive != other.archive { offer.archive = nil }
+        if manifestDigest != other.manifestDigest { offer.manifestDigest = nil }
+        offer.documents = zip(documents, other.documents).filter { $0.0.address == $0.1.address }
+            .map(\.0)
+        return offer
     }
 }

@@ -19,3 +19,16 @@ package final class FileLock: Sendable {
         try fileSystem.lock(file.raw, exclusive: exclusive)
     }
 }
+
+/// A file that is held open, so that no other file gets its inode number meanwhile.
+package final class HeldFile: Sendable {
+    private let descriptor: Descriptor
+
+    package init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
+
+    package func isSameFile(
+        as other: FileStatus, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> Bool {
+        try fileSystem.status(descriptor.raw).isSameFile(as: other)
+    }
+}

@@ -27,3 +27,21 @@ package func pause(milliseconds: Int32) { _ = poll(nil, 0, milliseconds) }
 /// freed (mallopt(3), M_MMAP_THRESHOLD): a command's memory would depend on which of its threads ends first. For
 /// programs, before their first thread; a library leaves the allocator to its program.
 package func returnFreedMemory() { castree_fix_mapping_threshold(128 << 10) }
+
+/// Makes a pipe (pipe(7)) that no child inherits, not even one that another thread is just starting.
+/// - Returns: its ends; `nil` with `errno` if the system has none left.
+package func openPipe() -> (source: Int32, target: Int32)? {
+    var ends: [Int32] = [-1, -1]
+    return castree_pipe(&ends) == 0 ? (ends[0], ends[1]) : nil
+}
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// The value of an environment variable of this process; `nil` if it is not set.
+@Sendable package func environmentVariable(_ name: String) -> String? {
+    getenv(name).map { String(cString: $0) }
+}

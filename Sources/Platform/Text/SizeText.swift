@@ -18,3 +18,19 @@ package func sizeText(_ byteCount: some BinaryInteger) -> String {
 private func tenths(of count: UInt64, in unit: UInt64) -> UInt64 {
     count / unit * 10 + (count % unit * 10 + unit / 2) / unit
 }
+
+/// A count with separators between thousands: "12,345".
+package func groupedCount(_ count: some BinaryInteger) -> String {
+    let digits = Array(String(count.magnitude))
+    var text = count < 0 ? "-" : ""
+    for (index, digit) in digits.enumerated() {
+        if index > 0 && (digits.count - index) % 3 == 0 { text += "," }
+        text.append(digit)
+    }
+    return text
+}
+
+/// A count and its noun: "1 file", "12,345 files".
+package func counted(_ count: some BinaryInteger, _ noun: String) -> String {
+    "\(groupedCount(count)) \(noun)\(count == 1 ? "" : "s")"
+}

@@ -339,3 +339,209 @@ final class SiteCache: Sendable {
         }
     }
 }
+
+// What a store shows if a file that describes it is damaged or gone.
+
+extension SiteCache {
+    /// The lifecycle; if it cannot be read and nothing is served yet, what the link `current` shows.
+    func lifecycle(of versions: VersionStore) throws(StoreError) -> Lifecycle {
+        do throws(StoreError) {
+            return try versions.lifecycle()
+        } catch {
+            guard error.code == .badLifecycle || error.code == .tooLarge,
+                current == nil
+            else { throw error }
+            let shown = try versions.lifecycleOfLink()
+            guard shown.current != nil else { throw error }
+            notice("serving the version that the link current shows: \(error.message)")
+            return shown
+        }
+    }
+
+    /// The manifest of a version; if it cannot be used, what the version's tree shows.
+    func manifest(
+        _ name: String, _ versions: VersionStore
+    ) throws(StoreError) -> Manifest {
+        do throws(StoreError) {
+            return try versions.registeredManifest(of: name)
+        } catch {
+            guard VersionStore.saysManifestIsUnusable(error),
+                let shown = try versions.manifestShown(by: name)
+            else { throw error }
+            notice("version \(name) is served as its tree shows it: \(error.message)")
+            return shown
+        }
+    }
+
+    /// Makes a lost manifest again from the tree, so the version is served as the tree shows it.
+    /// - Throws: `.locked` if it could not be looked at in time.
+    func recoverManifest(_ name: String, _ versions: VersionStore) throws(StoreError) {
+        do throws(StoreError) {
+            // If the version is registered, leave a damaged manifest to a repair; a sound one is read later.
+            let isKnown = try versions.store.versionRow(name) != nil
+            if isKnown, try versions.hasManifest(name) { return }
+            guard try versions.isMaterialized(name),
+                try versions.manifestUnlessLost(of: name) == nil
+            else { return }
+            guard try versions.recoverManifest(of: name) != .none else { return }
+            notice(
+                "the manifest of version \(name) was lost and was made again from its tree; castree fsck says "
+                    + "whether it is complete")
+        } catch {
+            if error.code == .locked { throw error }
+            // Opening the version reports what is missing; this reports why it could not be restored.
+            notice("unable to make the manifest of version \(name) again: \(error.message)")
+        }
+    }
+}
+
+// Which files a cache may keep without asking again, by their names: the content must match the name, and no other
+// version may have other bytes at the path.
+extension SiteCache {
+    /// The most bytes of a version read to find digests in names; files not read are not called immutable.
+    private static var digestedByteCountMax: Int64 { 256 << 20 }
+    private static var digestsMax: Int { 65_536 }
+
+    /// Reads files to find their SHA-1 and MD5, each once.
+    func digester(_ versions: VersionStore) -> (ObjectID, Int64) -> [Label] {
+        var space = Self.digestedByteCountMax
+        return { [self] object, byteCount in
+            if let known = names.withLock({ $0.digests[object] }) { return known }
+            guard byteCount <= space else { return [] }
+            space -= byteCount
+            do throws(StoreError) {
+                guard let reader = try versions.store.open(object) else { return [] }
+                let digests = try ContentDigests([.sha1, .md5])
+                try reader.forEachPiece { piece throws(StoreError) in
+                    piece.withUnsafeBytes { digests.update($0) }
+                }
+                let found = digests.finish(address: object)
+                names.withLock { names in
+                    if names.digests.count >= Self.digestsMax { names.digests = [:] }
+                    names.digests[object] = found
+                }
+                return found
+            } catch {
+                // A request for the file reports what is wrong with it; until then no cache keeps it for a year.
+                return []
+            }
+        }
+    }
+
+    /// A site as caches may keep it beside the other versions of the store.
+    func compared(_ site: Site, _ versions: VersionStore) -> Site {
+        site.beside(others(than: site, versions)) ?? site
+    }
+
+    /// Compares names again if a version has come or gone since.
+    func compareNames() {
+        let named = entries.filter { !$0.site.names.isEmpty }
+        guard !named.isEmpty else { return }
+        let versions = versions
+        do throws(StoreError) {
+            let status = try versions.fileSystem.status(versions.directories.manifests.raw)
+            let isNews = names.withLock { names in
+                defer { names.compared = status }
+                return names.compared != status
+            }
+            guard isNews else { return }
+            for entry in named {
+                guard let site = entry.site.beside(others(than: entry.site, versions)) else {
+                    continue
+                }
+                replace(entry, by: Entry(site, entry.hold, tag: entry.tag))
+            }
+        } catch {
+            // Without a list of versions, the last comparison remains valid.
+            return
+        }
+    }
+
+    private func others(
+        than site: Site, _ versions: VersionStore
+    ) -> some Sequence<VersionTree.Manifest> {
+        // A version whose manifest cannot be read is not served, so it does not count.
+        names(versions).filter { $0 != site.version.description }.lazy.compactMap {
+            try? versions.manifest(of: $0)
+        }
+    }
+
+    func names(_ versions: VersionStore) -> [String] {
+        // Without the list, no version is known to differ, and none to confirm a name.
+        let files = try? versions.fileSystem.names(in: versions.directories.manifests.raw) {
+            file, _ in file.hasSuffix(StoreLayout.manifestSuffix) && !file.hasPrefix(".")
+        }
+        return (files ?? []).map { String($0.dropLast(StoreLayout.manifestSuffix.count)) }
+    }
+}
+
+struct KnownNames: Sendable {
+    /// The directory of manifests when names were last compared.
+    var compared: FileStatus?
+    var digests: [ObjectID: [Label]] = [:]
+}
+
+// If an object cannot be opened, the trees may have its bytes: those of the served versions, and files at the same
+// path in the others.
+extension SiteCache {
+    /// How many files of one version are tried: usually they are all one file.
+    private static let perVersionMax = 3
+
+    /// Files that should have the bytes of `object`, the likeliest first.
+    func copies(of object: ObjectID) -> [ObjectCopy] {
+        var places: [String] = []
+        var paths: [String] = []
+        for site in sites {
+            for file in site.files(with: object, limit: Self.perVersionMax) {
+                places.append("\(file.version)/\(file.path)")
+                if !paths.contains(file.path) { paths.append(file.path) }
+            }
+        }
+        // In other versions the path may have other bytes; the size and the hash tell.
+        for version in trees where places.count < ObjectCopy.triedMax {
+            for path in paths where !places.contains("\(version)/\(path)") {
+                places.append("\(version)/\(path)")
+            }
+        }
+        let versions = versions
+        return places.map { place in
+            ObjectCopy(name: StoreLayout.treePath(place)) { () throws(StoreError) in
+                try ObjectReader(
+                    object, at: place, below: versions.directories.versions.raw,
+                    versions.fileSystem)
+            }
+        }
+    }
+
+    /// Called once for each object for which a copy is served, with the reason: the object's own error.
+    func replaced(_ failure: StoreError, by copy: String) {
+        notice(
+            "\(failure.message); until then \(copy), which has its bytes, is served in its place")
+    }
+
+    private var trees: [String] {
+        let versions = versions
+        // Hidden ones are being built or removed. Without the list, the trees of the served versions remain.
+        let names = try? versions.fileSystem.names(in: versions.directories.versions.raw) {
+            name, _ in !name.hasPrefix(".")
+        }
+        return (names ?? []).prefix(Self.treesMax).sorted()
+    }
+
+    private static var treesMax: Int { 256 }
+}
+
+/// The pin of a served version, or an empty place until a pin can be made.
+final class PinHold: Sendable {
+    let version: String
+    private let pin: Mutex<VersionPin?>
+
+    init(_ version: String, _ pin: VersionPin?) {
+        self.version = version
+        self.pin = Mutex(pin)
+    }
+
+    var isHeld: Bool { pin.withLock { $0 != nil } }
+
+    func take(_ new: VersionPin) { pin.withLock { $0 = new } }
+}

@@ -1,6 +1,7 @@
 import CASStore
 import Synchronization
 import VersionTree
+import WebServer
 
 // Which version a request gets.
 //
@@ -390,5 +391,75 @@ extension AppHandler {
             503,
             "Another version waits, or the page could not be told from others: it is not fetched ahead.",
             method: method)
+    }
+
+    // MARK: What a version has no longer: a page's own version, and a page that another version had
+
+    static func gone(_ method: Method) -> Response {
+        PlainAnswer.response(
+            409, "The version that this page was loaded from is gone: load the page again.",
+            method: method)
+    }
+
+    /// The way to the start page, for a navigation to a page that only the browser's version has.
+    ///
+    /// The index, which the version shown would give for it, may name its files relative to its own address: there they
+    /// are missing, nobody confirms the version, and it is struck. For an address that both versions give the index,
+    /// the app has a route.
+    func insteadOfLostPage(
+        _ head: borrowing RequestHead, _ request: PinRequest, _ shown: Site
+    ) -> Response? {
+        guard request.load == .page, head.mayBeginPage, shown.options.fallback == .navigations,
+            !shown.contains(request.path), Responder(site: shown).leadsToPage(head),
+            let own = request.cookie?.version, own != shown.version,
+            let before = cache.entry(own)?.site,
+            before.contains(request.path), Responder(site: before).leadsToPage(head)
+        else { return nil }
+        return PlainAnswer.response(
+            302, "This version does not have the page; its start page is at /.",
+            method: head.method,
+            fields: [("Location", "/")])
+    }
+
+    // MARK: The cookies of answers, which say what a page or a worker has
+
+    /// Whether a page's version now has other content under the same name, so that the page's own version is gone.
+    ///
+    /// Its cookie tells, until a newer page of its browser begins.
+    func isOfOtherContent(_ request: PinRequest) -> Bool {
+        guard request.load != .page, !request.isWorkerScript, !request.asksForPage,
+            let tag = request.contentTag, let cookie = request.cookie
+        else { return false }
+        return cache.entry(cookie.version)?.tag.map { $0 != tag } ?? false
+    }
+
+    /// The cookie of a new page, or of a worker, whose cookie says everything but the content of its version.
+    func renewed(_ request: PinRequest, _ entry: SiteCache.Entry) -> PinCookie? {
+        guard request.load == .page && request.leadsToPage || request.isWorkerScript,
+            request.contentTag != entry.tag,
+            request.cookie?.version == entry.site.version
+        else { return nil }
+        return request.cookie
+    }
+
+    /// Removes cookies that other servers of this host's name have set in the pins' name: at longer paths, or without
+    /// a name (`=castree_page_1=…`).
+    func removals(of request: PinRequest, _ head: RequestHead) -> [String] {
+        guard !request.strays.isEmpty else { return [] }
+        let path = head.text(head.path)
+        var paths = [path]
+        for slash in path.indices.dropFirst().filter({ path[$0] == "/" }).prefix(8) {
+            paths += [String(path[..<slash]), String(path[...slash])]
+        }
+        let end = "; Max-Age=0"
+        return ["=x; Path=/" + end]
+            + paths.filter { $0 != "/" && !$0.contains(";") }.flatMap {
+                ["\(cookieName)=x; Path=\($0)" + end, "=x; Path=\($0)" + end]
+            }
+    }
+
+    func setting(_ cookie: PinCookie) -> String {
+        cookie.setCookie(
+            cookieName, parts.pageSeal, tag: cache.entry(cookie.version)?.tag, isSecure: isSecure)
     }
 }

@@ -209,4 +209,239 @@ struct PinTable: Sendable {
             "The server cannot tell which of several open versions this page has: load the page again.",
             method: method)
     }
+
+    // MARK: How long a load counts, and which versions are pinned
+
+    /// Whether requests may still come from a load's page.
+    func isLive(_ load: Load, _ now: Duration) -> Bool { !load.isOver && isHeld(load, now) }
+
+    func isHeld(_ load: Load, _ now: Duration) -> Bool {
+        load.connections > 0 || now - load.usedAt <= limits.grace
+    }
+
+    /// Whether a load's page still requests what it needs at its start.
+    func isLoading(_ load: Load, _ now: Duration) -> Bool {
+        !load.isLoaded && now - load.askedAt <= limits.loading
+            && now - load.begunAt <= limits.loadingMax
+    }
+
+    /// Lets a connection hold a load instead of its previous one: a browser's connections serve one page after
+    /// another.
+    mutating func attach(
+        _ connection: UInt64, _ browser: String, _ number: UInt64, _ now: Duration
+    ) {
+        if !doubts.isEmpty { doubts[connection] = nil }
+        if !crowds.isEmpty { release(crowdOf: connection, now) }
+        if let held = connections[connection], held.browser == browser, held.load == number {
+            return
+        }
+        detach(connection, now)
+        var isThere = false
+        change(browser, number) { load in
+            load.connections += 1
+            isThere = true
+        }
+        if isThere { connections[connection] = (browser, number) }
+    }
+
+    /// Notes that a connection has ended: from now on, the grace runs for its page.
+    mutating func close(connection: UInt64, now: Duration) {
+        doubts[connection] = nil
+        release(crowdOf: connection, now)
+        detach(connection, now)
+    }
+
+    mutating func doubt(
+        _ versions: [VersionName], of request: PinRequest, _ cookie: PinCookie
+    ) -> Decision {
+        doubts[request.connection] = cookie.browser
+        return .doubt(versions)
+    }
+
+    /// Holds all live loads of a browser; the choice stays the same while the connection lasts.
+    mutating func holdAll(
+        _ name: String, _ session: String, _ connection: UInt64, _ now: Duration
+    ) {
+        guard crowds[connection] == nil, var browser = browsers[name] else { return }
+        var numbers: [UInt64] = []
+        for index in browser.loads.indices where isLive(browser.loads[index], now) {
+            browser.loads[index].connections += 1
+            numbers.append(browser.loads[index].number)
+        }
+        browsers[name] = browser
+        crowds[connection] = Crowd(session: session, browser: name, loads: numbers)
+    }
+
+    mutating func release(crowdOf connection: UInt64, _ now: Duration) {
+        guard let crowd = crowds.removeValue(forKey: connection) else { return }
+        for number in crowd.loads {
+            change(crowd.browser, number) { $0.loses(connectionAt: now) }
+        }
+    }
+
+    mutating func detach(_ connection: UInt64, _ now: Duration) {
+        guard let held = connections.removeValue(forKey: connection) else { return }
+        change(held.browser, held.load) { $0.loses(connectionAt: now) }
+    }
+
+    mutating func change(
+        _ name: String, _ number: UInt64, _ body: (inout Load) -> Void
+    ) {
+        guard var browser = browsers[name],
+            let index = browser.loads.firstIndex(where: { $0.number == number })
+        else { return }
+        body(&browser.loads[index])
+        browsers[name] = browser
+    }
+
+    mutating func expire(now: Duration) {
+        for (name, browser) in browsers {
+            var rest = browser
+            rest.loads.removeAll { !isHeld($0, now) }
+            browsers[name] = rest.loads.isEmpty && rest.marks.isEmpty ? nil : rest
+        }
+    }
+
+    func pinned(now: Duration) -> [VersionName] {
+        var result: Set<VersionName> = []
+        for browser in browsers.values {
+            for load in browser.loads where isHeld(load, now) { result.insert(load.version) }
+        }
+        return result.sorted()
+    }
+
+    // MARK: Loads begin, and browsers are forgotten when there are too many
+
+    /// Begins a load.
+    ///
+    /// A reload ends the page that it replaces at once only if that is certain: scripts change addresses, so any page
+    /// of the browser may be reloading at another one's. A page with a session reports its own end.
+    /// - Returns: the load of one page that a reload replaces, as far as its address tells.
+    mutating func begin(
+        _ request: PinRequest, _ name: String, _ version: VersionName, _ now: Duration
+    ) -> UInt64? {
+        var replaced: UInt64?
+        if request.isReload, var browser = browsers[name] {
+            let live = browser.loads.indices.filter { isLive(browser.loads[$0], now) }
+            let there = live.filter { browser.loads[$0].path == request.path }
+            if there.count == 1, browser.loads[there[0]].pages == 1 {
+                let load = browser.loads[there[0]]
+                replaced = load.number
+                let isOnly = live.allSatisfy { $0 == there[0] || browser.loads[$0].parent != nil }
+                if isOnly, load.sessions == 0 {
+                    browser.loads[there[0]].isOver = true
+                    browser.endFrames(of: load.number)
+                    browsers[name] = browser
+                }
+            }
+        }
+        note(request, name, version, now)
+        return replaced
+    }
+
+    /// Makes the load of a path and version the newest one; creates it if it is missing.
+    mutating func note(
+        _ request: PinRequest, _ name: String, _ version: VersionName, _ now: Duration,
+        parent: UInt64? = nil
+    ) {
+        var browser = browsers[name] ?? Browser(usedAt: now)
+        browser.usedAt = now
+        if request.cookie != nil { browser.hasShownCookie = true }
+        // A subresource that only the cookie explains belongs to the page in its Referer.
+        let path = request.load == .subresource ? request.referrer ?? [] : request.path
+        nextLoad += 1
+        var load = Load(
+            number: nextLoad, path: path, version: version, usedAt: now, askedAt: now, begunAt: now)
+        load.parent = parent
+        load.isEmbedded = request.isEmbedded
+        load.isSilent = browser.loads.contains { $0.number == parent && $0.isSilent }
+        load.isAnswered = request.load != .subresource
+        let same = browser.loads.firstIndex {
+            isLive($0, now) && $0.version == version && $0.path == path
+                && ($0.parent == nil) == (parent == nil)
+        }
+        if let same {
+            let old = browser.loads.remove(at: same)
+            load.number = old.number
+            if parent == old.number { load.parent = old.parent }
+            load.isEmbedded = load.isEmbedded || old.isEmbedded
+            load.isSilent = load.isSilent || old.isSilent
+            load.pages = min(old.pages + 1, 1_000_000)
+            load.sessions = old.sessions
+            load.connections = old.connections
+            load.isAnswered = load.isAnswered || old.isAnswered
+        }
+        append(load, to: &browser, now)
+        browsers[name] = browser
+        attach(request.connection, name, load.number, now)
+        if browsers.count > limits.browsers { makeSpace(keeping: name, now) }
+    }
+
+    /// Makes a load a browser's newest one; drops the oldest if there are too many.
+    func append(_ load: Load, to browser: inout Browser, _ now: Duration) {
+        browser.loads.append(load)
+        guard browser.loads.count > limits.loads else { return }
+        browser.loads.removeAll { !isHeld($0, now) }
+        // The numbers of dropped loads are no longer found, so they do no harm.
+        if browser.loads.count > limits.loads { browser.loads.removeFirst() }
+    }
+
+    mutating func makeSpace(keeping name: String, _ now: Duration) {
+        expire(now: now)
+        guard browsers.count > limits.browsers else { return }
+        let others = browsers.filter { $0.key != name }
+        let first = others.min {
+            ($0.value.hasShownCookie ? 1 : 0, $0.value.usedAt)
+                < ($1.value.hasShownCookie ? 1 : 0, $1.value.usedAt)
+        }
+        if let first { browsers[first.key] = nil }
+    }
+}
+
+// Pages that report that they go away. A page in the back/forward cache requests nothing until it is back. Frames go
+// with the page around them, even where the browser does not say which navigation is a frame's.
+extension PinTable {
+    /// Handles the report that a session's page goes away.
+    /// - Parameters:
+    ///   - paths: those that it and the frames in it were loaded from, its own first.
+    ///   - isKept: whether the page may come back with them; else its session ends.
+    mutating func goes(session: String, paths: [[UInt8]], isKept: Bool, now: Duration) {
+        guard let holder = sessions[session], let browser = browsers[holder.browser] else { return }
+        var going = [holder.load]
+        for path in paths.dropFirst() {
+            // A frame with a session reports its own end, and one that is known as a frame ends with its page.
+            let load = browser.loads.last { load in
+                load.path == path && load.version == holder.version && isLive(load, now)
+                    && (isKept || load.parent == nil)
+                    && load.sessions + going.dropFirst().count { $0 == load.number } < load.pages
+            }
+            if let load { going.append(load.number) }
+        }
+        if isKept {
+            kept[session] = going
+            return
+        }
+        for number in going.dropFirst() {
+            change(holder.browser, number) { load in
+                load.pages -= 1
+                if load.pages <= 0 { load.isOver = true }
+            }
+        }
+    }
+
+    func isKept(_ load: Load) -> Bool {
+        !kept.isEmpty && load.pages <= kept.values.joined().count { $0 == load.number }
+    }
+
+    /// The loads that may send a request: not those in the back/forward cache, unless such a page may be back
+    /// already, since no other has the address that the request names.
+    func awake(_ loads: [Load], _ request: PinRequest) -> [Load] {
+        guard !kept.isEmpty else { return loads }
+        let awake = loads.filter { !isKept($0) }
+        if awake.contains(where: { $0.path == request.referrer }) { return awake }
+        let rest = loads.filter { load in
+            load.path == request.referrer || awake.contains { $0.number == load.number }
+        }
+        return rest.isEmpty ? loads : rest
+    }
 }

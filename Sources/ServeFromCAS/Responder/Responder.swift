@@ -245,3 +245,138 @@ package struct Responder: Sendable {
         return false
     }
 }
+
+/// The heads of a site's ordinary representations, by content type: made once for each type, so that ten thousand
+/// files need a dozen.
+///
+/// The address and the length, which differ between files, are written when the head is sent. Representations with a
+/// label or a source map have their own heads (``Responder``). For one thread, without a lock.
+struct HeadTemplates: Sendable {
+    /// For each resource: 0 for unknown, `own`, or the number of its content type plus one.
+    private var kinds: [UInt8] = []
+    private var contentTypes: [String] = []
+    /// For each content type, whether its heads state the version.
+    private var saysVersion: [Bool] = []
+    private var whole: [ResponseHead?] = []
+    private var notModified: [ResponseHead?] = Array(repeating: nil, count: 8)
+
+    private static let own = UInt8.max
+    /// By coding, immutability, and whether there are variants.
+    private static let perKind = 16
+
+    /// The head of a 200; `nil` if the representation has its own.
+    @inline(__always)
+    mutating func whole(_ shown: borrowing Representation) -> ResponseHead? {
+        guard let kind = kind(of: shown) else { return nil }
+        let place =
+            kind * Self.perKind + Int(shown.coding.rawValue) * 4 + (shown.isImmutable ? 2 : 0)
+            + (shown.hasVariants ? 1 : 0)
+        var head = whole[place] ?? shown.wholeTemplate()
+        if whole[place] == nil { whole[place] = head }
+        head.object = ObjectFields(
+            address: shown.resource.address, length: shown.resource.byteCount)
+        return head
+    }
+
+    @inline(__always)
+    mutating func notModified(_ shown: borrowing Representation) -> ResponseHead? {
+        guard let kind = kind(of: shown) else { return nil }
+        let place =
+            (saysVersion[kind] ? 4 : 0) + (shown.isImmutable ? 2 : 0) + (shown.hasVariants ? 1 : 0)
+        var head = notModified[place] ?? shown.notModified(hasTag: false)
+        if notModified[place] == nil { notModified[place] = head }
+        head.object = ObjectFields(address: shown.resource.address, length: -1)
+        return head
+    }
+
+    @inline(__always)
+    private mutating func kind(of shown: borrowing Representation) -> Int? {
+        if kinds.isEmpty { kinds = Array(repeating: 0, count: shown.site.resources.count) }
+        var kind = kinds[Int(shown.base)]
+        if kind == 0 {
+            kind = classify(shown)
+            kinds[Int(shown.base)] = kind
+        }
+        return kind == Self.own ? nil : Int(kind) - 1
+    }
+
+    private mutating func classify(_ shown: borrowing Representation) -> UInt8 {
+        guard !shown.hasOwnHead else { return Self.own }
+        let type = shown.contentType
+        if let known = contentTypes.firstIndex(of: type) { return UInt8(known + 1) }
+        guard contentTypes.count < Int(Self.own) - 1 else { return Self.own }
+        contentTypes.append(type)
+        saysVersion.append(Representation.saysVersion(type))
+        whole += Array(repeating: nil, count: Self.perKind)
+        return UInt8(contentTypes.count)
+    }
+}
+
+/// Answers to requests for parts of a representation (RFC 9110, sections 14 and 15.3.7).
+enum RangeAnswer {
+    /// 206 or 416; `nil` if the whole representation is to be sent.
+    static func response(
+        _ value: FieldText, _ shown: Representation
+    ) -> Response? {
+        let size = shown.resource.byteCount
+        switch ByteRanges(value, size: size) {
+        case .ignored: return nil
+        case .unsatisfiable:
+            return PlainAnswer.response(
+                416, "The file has \(size) bytes, but the range has none of them.", method: .get,
+                fields: [("Content-Range", "bytes */\(size)"), ("Accept-Ranges", "bytes")])
+        case .ranges(let ranges):
+            // A single range is never sent as multipart, even if the request also named unsatisfiable ones.
+            guard ranges.count > 1 else { return single(ranges[0], shown) }
+            return multiple(ranges, shown)
+        }
+    }
+
+    private static func single(
+        _ range: Range<Int64>, _ shown: Representation
+    ) -> Response {
+        let resource = shown.resource
+        var head = shown.part(
+            length: range.upperBound - range.lowerBound, contentType: shown.contentType)
+        head.add("Content-Range", contentRange(range, resource.byteCount))
+        return Response(
+            head: head,
+            body: .piece(.object(resource.address, range: range, size: resource.byteCount)))
+    }
+
+    /// Parts as `multipart/byteranges` (section 14.6), in the order requested.
+    private static func multiple(
+        _ ranges: [Range<Int64>], _ shown: Representation
+    ) -> Response {
+        let (resource, contentType) = (shown.resource, shown.contentType)
+        let boundary = boundary(resource.address)
+        var pieces: [Response.Piece] = []
+        var length: Int64 = 0
+        var isFirst = true
+        for range in ranges {
+            let text =
+                (isFirst ? "" : "\r\n") + "--\(boundary)\r\nContent-Type: \(contentType)\r\n"
+                + "Content-Range: \(contentRange(range, resource.byteCount))\r\n\r\n"
+            isFirst = false
+            let bytes = Array(text.utf8)
+            pieces.append(.bytes(bytes))
+            pieces.append(.object(resource.address, range: range, size: resource.byteCount))
+            length += Int64(bytes.count) + range.upperBound - range.lowerBound
+        }
+        let end = Array("\r\n--\(boundary)--\r\n".utf8)
+        pieces.append(.bytes(end))
+        length += Int64(end.count)
+        let head = shown.part(
+            length: length, contentType: "multipart/byteranges; boundary=\(boundary)")
+        return Response(head: head, body: .pieces(pieces))
+    }
+
+    private static func contentRange(_ range: Range<Int64>, _ size: Int64) -> String {
+        "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(size)"
+    }
+
+    /// A line that does not occur in the content: nobody can write a file that contains its own SHA-256.
+    private static func boundary(_ address: ObjectID) -> String {
+        "castree-" + address.description.prefix(48)
+    }
+}

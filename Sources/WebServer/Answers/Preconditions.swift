@@ -36,3 +36,76 @@ package enum Preconditions {
         return EntityTagList.isTag(value) && value.elementsEqual(tag)
     }
 }
+
+/// The positions of a request's fields that choose the answer, found in one pass.
+package struct ConditionalFields {
+    // Positions in the request's fields; -1: absent.
+    private(set) var ifMatch = -1
+    package private(set) var ifNoneMatch = -1
+    package private(set) var range = -1
+    private(set) var ifRange = -1
+    package private(set) var acceptEncoding = -1
+
+    /// Whether the answer is the whole representation, as far as the request's fields decide.
+    package private(set) var isPlain = true
+    package var isOnlyIfNoneMatch: Bool { conditions == 1 && ifNoneMatch >= 0 }
+
+    private var conditions = 0
+    private var isRepeated = false
+
+    package init(_ request: borrowing RequestHead) {
+        var repeated = false
+        func note(_ field: inout Int, _ position: Int) {
+            if field < 0 { field = position } else { repeated = true }
+        }
+        for position in request.fields.indices {
+            let name = request.fields[position].name
+            switch name.count {
+            case 5 where request.matches(name, "range"): note(&range, position)
+            case 8 where request.matches(name, "if-match"): note(&ifMatch, position)
+            case 8 where request.matches(name, "if-range"): note(&ifRange, position)
+            case 13 where request.matches(name, "if-none-match"):
+                note(&ifNoneMatch, position)
+            case 15 where request.matches(name, "accept-encoding"):
+                note(&acceptEncoding, position)
+                continue
+            default: continue
+            }
+            isPlain = false
+            conditions += 1
+        }
+        isRepeated = repeated
+    }
+
+    /// The value of a field; all its lines as one list if it was sent in several (RFC 9110, section 5.3); `nil` if it
+    /// was not sent.
+    package func list(_ request: borrowing RequestHead, _ position: Int) -> FieldText? {
+        guard position >= 0 else { return nil }
+        let first = request.bytes[request.fields[position].value]
+        let others = repetitions(request, position)
+        if others.isEmpty { return first }
+        var joined = Array(first)
+        for other in others {
+            joined.append(44)
+            joined.append(contentsOf: request.bytes[request.fields[other].value])
+        }
+        return joined[...]
+    }
+
+    /// The value of a field that has one value; `nil` if it was not sent, or more than once.
+    package func single(_ request: borrowing RequestHead, _ position: Int) -> FieldText? {
+        guard position >= 0, repetitions(request, position).isEmpty else { return nil }
+        return request.bytes[request.fields[position].value]
+    }
+
+    private func repetitions(_ request: borrowing RequestHead, _ position: Int) -> [Int] {
+        var others: [Int] = []
+        guard isRepeated else { return others }
+        let name = request.fields[position].name
+        for other in request.fields.indices.dropFirst(position + 1)
+        where request.bytes.span.areSame(request.fields[other].name, name) {
+            others.append(other)
+        }
+        return others
+    }
+}

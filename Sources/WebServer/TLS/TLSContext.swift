@@ -1,5 +1,5 @@
 import CTLS
-package import Platform
+public import Platform
 
 /// What all TLS connections of one kind share: a client's trust, or a server's certificate.
 ///
@@ -84,4 +84,57 @@ package final class TLSContext: @unchecked Sendable {
         default: "the certificate has expired; browsers refuse it"
         }
     }
+}
+
+/// Where systems keep their trusted certificates, which a libssl that a program brings along may not know.
+enum AuthorityFiles {
+    private static let places = [
+        "/etc/ssl/certs/ca-certificates.crt",  // Debian, Ubuntu, Arch, Gentoo
+        "/etc/pki/tls/certs/ca-bundle.crt",  // Fedora, RHEL
+        "/etc/ssl/ca-bundle.pem",  // openSUSE
+        "/etc/ssl/cert.pem",  // Alpine, the BSDs, macOS
+    ]
+
+    /// Adds the system's authorities, or those of `SSL_CERT_FILE` if it is set.
+    /// - Returns: whether there are any.
+    static func load(into context: OpaquePointer) -> Bool {
+        if let named = castree_tls_named_authorities() {
+            return SSL_CTX_load_verify_file(context, named) == 1
+        }
+        for place in places where SSL_CTX_load_verify_file(context, place) == 1 { return true }
+        return false
+    }
+}
+
+enum CertificateFile {
+    /// Refuses a file that cannot be read, with the system's reason.
+    static func check(_ path: String, _ what: String) throws(StoreError) {
+        do throws(StoreError) {
+            _ = try POSIXFileSystem().openRegular(
+                POSIXFileSystem.workingDirectory, path, limit: 16 << 20)
+        } catch {
+            throw StoreError(
+                .badCertificate, "\(what) \(printable(path)) cannot be read: \(error.message)",
+                cause: error.cause)
+        }
+    }
+}
+
+/// The certificate by which a server proves its name.
+public struct ServerCertificate: Sendable, Hashable {
+    /// A file in PEM: the server's certificate first, then the chain to its authority.
+    public var certificateFile: String
+    /// A file in PEM: the private key, unencrypted.
+    public var keyFile: String
+
+    /// Names the two files, which are read when the server is made.
+    public init(certificateFile: String, keyFile: String) {
+        self.certificateFile = certificateFile
+        self.keyFile = keyFile
+    }
+}
+
+extension StoreError.Code {
+    /// A certificate, its key or a list of authorities is unusable.
+    public static let badCertificate = Self("badCertificate")
 }
