@@ -40,6 +40,12 @@ public struct ChannelPointer: Sendable, Hashable {
     package var signatures: [PointerSignature] = []
     /// Unknown fields, kept verbatim.
     package var foreign: [JSONValue.Member] = []
+
+    /// Whether the channel has offered that content, and does not any more.
+    func withdraws(_ content: ObjectID) -> Bool {
+        withdrawn.contains { $0.content == content }
+            && !releases.contains { $0.version?.content == content }
+    }
 }
 
 /// A version that a channel has offered and withdrawn.

@@ -102,7 +102,8 @@ package enum OriginLayout {
     package static func epoch(of path: String) -> (epoch: Int64, path: String)? {
         guard path.hasPrefix("\(epochs)/") else { return (0, path) }
         let parts = path.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count == 3, let epoch = Int64(parts[1]), epoch > 0, String(epoch) == parts[1]
+        guard parts.count == 3, let epoch = Int64(parts[1]),
+            1...ChannelPointer.logMax ~= epoch, String(epoch) == parts[1]
         else { return nil }
         return (epoch, String(parts[2]))
     }
@@ -148,7 +149,8 @@ package enum OriginLayout {
 
     package static func trustVersion(of path: String) -> Int64? {
         let digits = path.dropFirst(trust.utf8.count + 1).dropLast(suffix.utf8.count)
-        guard let version = Int64(digits), version > 0, trust(version) == path else { return nil }
+        guard let version = Int64(digits), TrustFile.versions ~= version, trust(version) == path
+        else { return nil }
         return version
     }
 
@@ -165,7 +167,9 @@ package enum OriginLayout {
 
     package static func number(ofLogEntry path: String) -> Int64? {
         let digits = path.dropFirst(log.utf8.count + 1).dropLast(suffix.utf8.count)
-        guard let number = Int64(digits), number > 0, logEntry(number) == path else { return nil }
+        guard let number = Int64(digits), 1...ChannelPointer.logMax ~= number,
+            logEntry(number) == path
+        else { return nil }
         return number
     }
 

@@ -105,7 +105,7 @@ extension OriginInquiry {
         }
         // Taking a certain release does not obey the channel's pointer.
         let obeyed = options.release == nil ? observation : nil
-        if let obeyed { try obeyWithdrawal(by: obeyed) }
+        if let obeyed { try obeyWithdrawals(of: pointer, by: obeyed) }
         var reply = try choose(from: judged, obeyed, at: origin)
         reply.signers = state.signers
         return reply
@@ -175,10 +175,21 @@ extension OriginInquiry {
     }
 
     /// All releases, or the one that ``PullOptions/release`` names; throws `.notOffered` with what there is.
+    ///
+    /// While the current version is a withdrawn one, those that are banned here come last: it must be left.
     private func candidates(
         of pointer: ChannelPointer
     ) throws(StoreError) -> [OfferedRelease] {
-        guard let wanted = options.release else { return pointer.releases }
+        guard let wanted = options.release else {
+            let lifecycle = try versions.lifecycle()
+            guard let current = lifecycle.current, let content = try versions.content(of: current),
+                pointer.withdraws(content)
+            else { return pointer.releases }
+            let isBanned = { (release: OfferedRelease) in
+                release.version.map { lifecycle.ban(of: $0.content) != nil } ?? false
+            }
+            return pointer.releases.filter { !isBanned($0) } + pointer.releases.filter(isBanned)
+        }
         let names = pointer.releases.map { $0.version?.name.description }
         if let place = names.firstIndex(of: wanted) { return [pointer.releases[place]] }
         let offered = names.compactMap(\.self)
@@ -291,12 +302,18 @@ extension OriginInquiry {
         return try VersionName(name)
     }
 
-    /// Unsets a withdrawn pending version at once: its replacement may never come.
-    func obeyWithdrawal(by observation: SeenSequences.Observation) throws(StoreError) {
-        guard let withdrawal = try versions.withdrawal(by: observation) else { return }
-        guard !options.isDryRun, options.destination != .kept else {
-            return options.withdrawn(withdrawal)
+    /// Unsets a withdrawn pending version at once, because its replacement may never come.
+    ///
+    /// Withdrawn versions are no longer rolled back to.
+    private func obeyWithdrawals(
+        of pointer: ChannelPointer, by observation: SeenSequences.Observation
+    ) throws(StoreError) {
+        let changes = !options.isDryRun && options.destination != .kept
+        if let withdrawal = try versions.withdrawal(by: observation) {
+            guard changes else { return options.withdrawn(withdrawal) }
+            _ = try versions.obey(withdrawal, now: options.now)
         }
-        _ = try versions.obey(withdrawal, now: options.now)
+        guard changes else { return }
+        try versions.demote(withdrawn: pointer.withdraws)
     }
 }

@@ -113,9 +113,14 @@ package struct OriginRepair: PullStep {
         let pointers = try allowing([.notFound], try access.pointers(of: origin))
         var found: Set<String> = []
         let trusted = try trusted(pointers ?? [], at: location)
+        let trustsKeys = try judge.trustsKeys()
         for one in lost {
-            for (pointer, offered) in trusted.flatMap({ p in p.releases.map { (p, $0) } })
-            where one.isOffered(by: offered) {
+            // If nothing tells what the version was, only a signature proves that this is it.
+            let needsSignature = trustsKeys && one.content == nil && one.named == nil
+            let offers = trusted.filter { $0.isSigned || !needsSignature }.flatMap {
+                (pointer, _) in pointer.releases.map { (pointer, $0) }
+            }
+            for (pointer, offered) in offers where one.isOffered(by: offered) {
                 // Another origin, or the tree, may have it.
                 let isRestored = try allowing(
                     [
@@ -133,12 +138,11 @@ package struct OriginRepair: PullStep {
     /// The pointers that the store's trust allows, whatever their age, because the versions were here before.
     private func trusted(
         _ pointers: [ChannelPointer], at location: OriginLocation
-    ) throws(StoreError) -> [ChannelPointer] {
-        var trusted: [ChannelPointer] = []
+    ) throws(StoreError) -> [(pointer: ChannelPointer, isSigned: Bool)] {
+        var trusted: [(pointer: ChannelPointer, isSigned: Bool)] = []
         for pointer in pointers {
             do throws(StoreError) {
-                try judge.checkState(of: pointer, at: location)
-                trusted.append(pointer)
+                trusted.append((pointer, try judge.checkState(of: pointer, at: location)))
             } catch {
                 guard error.code == .untrusted else { throw error }
                 // Another channel, or the tree, may have what is lost.

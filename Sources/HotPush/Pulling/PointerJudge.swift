@@ -145,13 +145,21 @@ struct PointerJudge: PullStep {
     }
 
     /// Checks a pointer against the store's trust without obeying it.
+    /// - Returns: whether trusted keys have signed it; `false` if the store accepts unsigned releases from there.
     func checkState(
         of pointer: ChannelPointer, at location: OriginLocation
-    ) throws(StoreError) {
-        _ = try ruling(on: pointer, in: storeTrust(), at: location) {
+    ) throws(StoreError) -> Bool {
+        let ruling = try ruling(on: pointer, in: storeTrust(), at: location) {
             (version: Int64) throws(StoreError) -> TrustFile in
             try trustFile(version, at: location)
         }
+        return ruling != nil
+    }
+
+    /// Whether the store accepts only signed releases from some place.
+    func trustsKeys() throws(StoreError) -> Bool {
+        if options.trust != nil { return true }
+        return try !storeTrust().origins.isEmpty
     }
 
     private func untrusted(

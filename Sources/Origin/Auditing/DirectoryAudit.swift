@@ -116,8 +116,7 @@ package struct DirectoryAudit {
         if mender != nil {
             try fileSystem.refuseRootsRepair(of: root.raw, madeWith: OriginLayout.marker, path)
         }
-        let rights = OriginDirectory.rights(
-            of: try fileSystem.status(root.raw, OriginLayout.marker))
+        let rights = try OriginDirectory.rights(in: root.raw, fileSystem)
         let isRoot = effectiveUser() == 0
         let closed = try directory.closedPlaces(
             root.raw, rights, opens: mender != nil, givingBackBy: isRoot ? fileSystem : nil,

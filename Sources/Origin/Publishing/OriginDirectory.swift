@@ -27,7 +27,7 @@ struct OriginDirectory {
             but: options.isWithdrawing ? OriginLayout.unneededToWithdraw : [])
         // Before anything is created in a directory that may be somebody else's.
         try checkIsOurs(root.raw, isCreating: isCreating, fileSystem)
-        let rights = Self.rights(of: try fileSystem.status(root.raw, OriginLayout.marker))
+        let rights = try Self.rights(in: root.raw, fileSystem)
         if options.verifiesObjects { try mendRights(root.raw, rights, fileSystem) }
         try dropLeftovers(root.raw, fileSystem)
         let lost = try OriginMarker.remade(root.raw, fileSystem)
@@ -148,10 +148,19 @@ struct OriginDirectory {
     }
 
     /// The marker's rights, which all files get whatever the umask; never the right of everybody to write.
-    static func rights(of marker: FileStatus?) -> UInt32 {
-        // The mode of a link says nothing, whatever it leads to.
-        guard let marker, marker.kind == .regular else { return 0 }
-        return marker.mode & 0o664
+    ///
+    /// While the marker is lost, the directory of the channels has them: it is made new like everything else.
+    static func rights(
+        in root: Int32, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> UInt32 {
+        for (name, kind) in [
+            (OriginLayout.marker, FileStatus.Kind.regular), (OriginLayout.channels, .directory),
+        ] {
+            guard let there = try fileSystem.status(root, name) else { continue }
+            // The mode of a link says nothing, whatever it leads to.
+            return there.kind == kind ? there.mode & 0o664 : 0
+        }
+        return 0
     }
 
     private func openRoot(isCreating: Bool) throws(StoreError) -> Descriptor {

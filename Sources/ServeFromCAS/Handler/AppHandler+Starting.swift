@@ -487,3 +487,24 @@ struct StartPage: Sendable {
         return true
     }
 }
+
+/// The pages to which other sites have led, by their paths, newest last.
+///
+/// Where such a page goes by itself, or if it loads itself again, that is the other site's doing too: it may close the
+/// window at any time. What a person does there is not.
+struct LedPages {
+    private var paths: [Int] = []
+
+    private static let countMax = 64
+
+    mutating func leads(to head: borrowing RequestHead, _ request: PinRequest) -> Bool {
+        let path = request.path.hashValue
+        let causes = [path, request.referrer?.hashValue]
+        let isLed =
+            head.isFromAnotherSite
+            || head.isUnaskedOwn && paths.contains { causes.contains($0) }
+        paths.removeAll { $0 == path }
+        if isLed { paths = paths.suffix(Self.countMax - 1) + [path] }
+        return isLed
+    }
+}

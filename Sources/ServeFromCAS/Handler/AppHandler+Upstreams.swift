@@ -11,7 +11,12 @@ extension AppHandler {
     func beginPageOfUpstream(
         _ head: RequestHead, _ exchange: Exchange, _ answer: inout ResponseHead
     ) {
+        var head = head
+        // The answer to a form is a page, too.
+        if head.method == .post { head.method = .get }
         guard head.mayBeginPage, Self.isPage(answer), let current = cache.current else { return }
+        // Once the browser's newest page is of another version, one that it keeps begins anew.
+        answer.add("Vary", "Cookie")
         var request = PinRequest(
             head, cookieName: cookieName, seal: parts.pageSeal, connection: exchange.connection.raw)
         request.isUnmarkable = true

@@ -118,6 +118,9 @@ extension AppHandler {
             request.isWorkerScript = true
             request.path = importer
         }
+        if startup != nil, request.load == .page, head.mayBeginPage {
+            head.isLedByAnother = ledByOthers.withLock { $0.leads(to: head, request) }
+        }
         if head.isEmbeddedPage, head.isFromAnotherSite, startup != nil,
             let pending = cache.lifecycle.pending
         {

@@ -178,6 +178,12 @@ public struct SiteOptions: Sendable {
                 "\(name): \(value) would delete the cookies by which the server knows its pages: name what else"
                     + " shall go, \"cache\", \"storage\"")
         }
+        if lowered == "permissions-policy", StructuredField(dictionary: value) == nil {
+            throw StoreError(
+                .badField,
+                "\(name): \(value) breaks the grammar of this field, so browsers would drop it and what the server adds "
+                    + "to it: write it as in geolocation=(self), camera=()")
+        }
         return lowered
     }
 

@@ -50,7 +50,7 @@ package struct ClosedPlaces {
         _ directory: Int32, _ name: String, _ path: String, _ isPrivate: Bool, _ depth: Int
     ) throws(StoreError) {
         guard let there = try fileSystem.status(directory, name) else { return }
-        let rights = isPrivate ? 0 : rights
+        let rights = isPrivate ? rights.ofWriters : rights
         let isForeign = isClosed(there, isPrivate, rights)
         if isForeign || there.lacks(rights) != nil {
             var place = ClosedPlace(path: path, status: there, isForeign: isForeign)

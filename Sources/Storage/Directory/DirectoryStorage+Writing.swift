@@ -316,9 +316,7 @@ extension DirectoryStorage {
             if !hasBarrier { try sync(parent) }
         }
         // Other writers need it, too. Only its owner can set the mode, and their next command does.
-        if name == scratch, rights & 0o020 != 0 {
-            _ = try? fileSystem.share(parent, name, 0o060)
-        }
+        if name == scratch { _ = try? fileSystem.share(parent, name, rights.ofWriters) }
         // A faster process may die before it is durable.
         if hasBarrier, name != scratch { commitLater(path) }
         do throws(StoreError) {

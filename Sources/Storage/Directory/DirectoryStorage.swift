@@ -99,7 +99,9 @@ package final class DirectoryStorage: ObjectStorage {
     }
     package var isOnDisk: Bool { true }
     package var work: WorkDirectory? {
-        WorkDirectory(scratch, in: root.raw, place, of: self, fileSystem, rights: rights)
+        WorkDirectory(
+            scratch, in: root.raw, place, of: self,
+            rights.ofWriters == 0 ? fileSystem : GroupFileSystem(base: fileSystem), rights: rights)
     }
     package var figures: StorageFigures { counts.withLock { $0 } }
 

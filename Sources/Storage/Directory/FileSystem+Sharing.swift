@@ -37,6 +37,32 @@ extension FileSystem {
     }
 }
 
+extension UInt32 {
+    /// The rights, of those that all files get, that a writer needs to what only writers use.
+    var ofWriters: UInt32 { self & 0o020 == 0 ? 0 : 0o060 }
+}
+
+/// Gives a group what its members create in the directory that only writers use, whatever their umask.
+struct GroupFileSystem: FileSystemWrapper {
+    let base: any FileSystem
+
+    func open(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
+    ) throws(StoreError) -> Descriptor {
+        let file = try base.open(directory, path, access, mode: mode)
+        // Only its owner can: what is here already is theirs to give.
+        if access == .creating || access == .updating { try? base.share(file.raw, 0o060) }
+        return file
+    }
+
+    func makeDirectory(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, mode: UInt32
+    ) throws(StoreError) {
+        try base.makeDirectory(directory, path, mode: mode)
+        try base.share(directory, path, 0o060)
+    }
+}
+
 extension FileStatus {
     /// The mode with missing rights added; `nil` if none are missing, or it must not get any.
     func lacks(_ rights: UInt32) -> UInt32? {

@@ -64,6 +64,19 @@ extension VersionStore {
         return hasWaited
     }
 
+    /// Rolls back to no known good version whose content a channel has withdrawn, if there is another.
+    package func demote(withdrawn isWithdrawn: (ObjectID) -> Bool) throws(StoreError) {
+        let before = try lifecycle()
+        var names: Set<String> = []
+        for name in before.knownGood {
+            if let content = try content(of: name), isWithdrawn(content) { names.insert(name) }
+        }
+        var after = before
+        after.demote(names)
+        guard after != before else { return }
+        try changeLifecycle { (lifecycle) throws(StoreError) in lifecycle.demote(names) }
+    }
+
     /// Refuses a version that is banned, or that was retired or damaged after its tree was made.
     private func refuseUnfit(_ name: String, _ lifecycle: Lifecycle) throws(StoreError) {
         try refuseUnshowable(name, lifecycle)

@@ -56,7 +56,8 @@ public struct Lifecycle: Sendable, Hashable {
     public var current: String?
     /// The version that the next boot switches to.
     public var pending: String?
-    /// Versions that started well, newest first.
+    /// Versions that started well, the last one shown first; one that its channel has withdrawn comes last, and goes
+    /// once it is left.
     public var knownGood: [String] = []
     /// The version that was shipped with the app.
     public var embedded: String?
@@ -105,6 +106,10 @@ public struct Lifecycle: Sendable, Hashable {
     mutating func activate(_ version: String) {
         noteWayBack(for: version)
         current = version
+        // An attempt after it that fails returns to what ran then, not to what ran before that.
+        if knownGood.contains(version) {
+            knownGood = [version] + knownGood.filter { $0 != version }
+        }
         if pending == version { pending = nil }
         if boot?.version != version { abandonStart() }
     }
@@ -138,6 +143,14 @@ public struct Lifecycle: Sendable, Hashable {
         before = nil
         boot = nil
         confirmed = Confirmation(version: version, token: token)
+    }
+
+    /// Takes withdrawn versions out of those to roll back to, if there is another; the current one becomes the last.
+    mutating func demote(_ withdrawn: Set<String>) {
+        let others = knownGood.filter { !withdrawn.contains($0) }
+        let demoted = knownGood.filter(withdrawn.contains)
+        let hasOther = !others.isEmpty || embedded.map { !withdrawn.contains($0) } ?? false
+        knownGood = others + (hasOther ? demoted.filter { $0 == current } : demoted)
     }
 
     /// Forgets a retired version, except for its ban, since the content may come back.

@@ -166,11 +166,18 @@ extension RequestHead {
     /// Whether a page of another origin causes this, even one of the same host at another port.
     package var isFromAnotherOrigin: Bool {
         if hasSecret { return false }
-        if isEmbeddedPage { return true }
+        if isEmbeddedPage || isLedByAnother { return true }
         if let site = value(of: "sec-fetch-site") {
             return matches(site, "cross-site") || matches(site, "same-site")
         }
         return isNamedByAnother { $0 }
+    }
+
+    /// Whether a page of this origin goes here, or loads itself again, though no person asked it to (Fetch Metadata,
+    /// sections 2.4 and 2.5).
+    package var isUnaskedOwn: Bool {
+        guard let site = value(of: "sec-fetch-site") else { return false }
+        return matches(site, "same-origin") && value(of: "sec-fetch-user") == nil
     }
 
     /// Whether Origin or Referer names another authority, or another part of it.

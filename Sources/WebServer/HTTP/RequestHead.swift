@@ -13,7 +13,7 @@ package struct RequestHead: Sendable {
     }
 
     package internal(set) var bytes: [UInt8] = []
-    package internal(set) var method = Method.get
+    package var method = Method.get
     /// The path of the target, from its first slash, after any scheme and authority; `*` for `OPTIONS *`.
     package internal(set) var path = 0..<0
     package internal(set) var query: Slice?
@@ -32,6 +32,8 @@ package struct RequestHead: Sendable {
     package var isInAnotherSite = false
     /// Whether a person reloads a page that this server has shown to the browser.
     package var isShownAgain = false
+    /// Whether a page goes on here by itself to which another site has led.
+    package var isLedByAnother = false
     /// Whether a service worker that shows pages requests one by its address, in place of a navigation.
     package var isPageOfWorker = false
     /// Whether a browser loads a script that a service worker imports.

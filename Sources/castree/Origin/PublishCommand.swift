@@ -270,7 +270,9 @@ extension Invocation {
 
     private func print(_ facts: PlannedFacts?, to output: Output) {
         guard let facts, facts.writesFile || facts.deflatedCopies.count > 0 else { return }
-        let deflatedCopies = counted(facts.deflatedCopies.count, "deflated copy")
+        let deflatedCopies =
+            facts.deflatedCopies.count == 1
+            ? "1 deflated copy" : "\(groupedCount(facts.deflatedCopies.count)) deflated copies"
         output.print(
             "For the clients of other systems: \(deflatedCopies), \(sizes.text(facts.deflatedCopies.byteCount)), and "
                 + "\(OriginLayout.path(.facts, facts.address)).")

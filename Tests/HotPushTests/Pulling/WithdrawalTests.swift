@@ -78,6 +78,56 @@ import OriginTestSupport
         }
     }
 
+    @Test(arguments: [true, false])
+    func `a version that fails is left for one that was not withdrawn`(atOnce: Bool) throws {
+        let fixture = try PullingFixture(offering: "1")
+        let versions = fixture.device.versions
+        for name in ["1", "2"] {
+            if name != "1" { try fixture.publish(name) }
+            try fixture.run { $0.destination = .current }
+            try versions.confirm(name, token: versions.boot().token)
+        }
+        _ = try fixture.place.publisher().withdraw(VersionName("2"))
+        if !atOnce {
+            try fixture.serve()
+            try fixture.run { $0.destination = .current }
+            try expect(versions.boot().version, equals: "1")
+        }
+        try fixture.place.store.add("3", Self.third)
+        try fixture.publish("3")
+        try fixture.run { $0.destination = .current }
+        try expect(versions.lifecycle().knownGood, equals: atOnce ? ["1", "2"] : ["1"])
+        try expect(versions.boot().version, equals: "3")
+        try expect(versions.boot().version, equals: "1")
+    }
+
+    @Test(arguments: [true, false])
+    func `a withdrawn version is left, though the newest other one is banned here`(
+        isBannedToo: Bool
+    ) throws {
+        let fixture = try PullingFixture(offering: "1")
+        let versions = fixture.device.versions
+        try fixture.place.store.add("3", Self.third)
+        for name in ["1", "2", "3"] {
+            if name != "1" { try fixture.publish(name) }
+            try fixture.run { $0.destination = .current }
+            try versions.confirm(name, token: versions.boot().token)
+            if name == "2" { _ = try versions.rollback(reason: "bad") }
+        }
+        if isBannedToo { try versions.activate("1"); _ = try versions.rollback(reason: "bad") }
+        _ = try fixture.place.publisher().withdraw(VersionName("3"))
+        try fixture.serve()
+        if isBannedToo {
+            expectRefusal(.bannedVersion) { try fixture.run { $0.destination = .current } }
+            try expect(versions.lifecycle().current, equals: "3")
+        } else {
+            try expect(fixture.run { $0.destination = .current }.version, equals: "1")
+            try expect(versions.lifecycle().current, equals: "1")
+            // 1 is not withdrawn: what is banned is not passed over any more.
+            expectRefusal(.bannedVersion) { try fixture.run { $0.destination = .current } }
+        }
+    }
+
     private func options(_ problem: Problem) -> PullOptions {
         PullingFixture.options.with {
             $0.retries.failureCountMax = 1

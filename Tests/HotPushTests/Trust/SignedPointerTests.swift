@@ -202,4 +202,15 @@ import OriginTestSupport
         try expect(
             OriginRepair(origin.client().basis).restore([lost], from: origin.url), equals: ["1"])
     }
+
+    /// Nothing tells what the version was, and the directory is one that no key was ever named for.
+    @Test(arguments: [true, false])
+    func `takes no manifest without a signature if nothing else proves it`(trusts: Bool) throws {
+        let origin = try SignedOrigin(isTrusted: trusts)
+        let mirror = try PublishingPlace()
+        try mirror.publish("1")
+        let repair = OriginRepair(try origin.client().basis)
+        let lost = LostManifest(version: "1", content: nil, named: nil)
+        try expect(repair.restore([lost], from: mirror.origin), equals: trusts ? [] : ["1"])
+    }
 }

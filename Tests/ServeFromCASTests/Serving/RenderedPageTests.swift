@@ -36,6 +36,7 @@ final class RenderedPageTests {
                 expect(
                     page.value("Permissions-Policy") == nil, "the frames in it are marked by nobody"
                 )
+                expect(page.value("Vary") == "Cookie", "what the browser keeps is of its version")
                 try expect(browser.load("/app.js", from: "/shop/").text, equals: "run('one')")
                 try app.store.versions.activate("2")
                 app.look(after: .zero)
@@ -59,6 +60,20 @@ final class RenderedPageTests {
         let (_, browser) = try kiosk(fields, status: status)
         try expect(!browser.ask("GET", "/shop/", navigation).head.contains("castree_page_"))
         try expect(browser.status().pinned, equals: [])
+    }
+
+    @Test func `begins as the answer to a form`() throws {
+        let (app, browser) = try kiosk()
+        try browser.ask("GET", "/shop/", navigation)
+        try expect(browser.load("/app.js", from: "/shop/").text, equals: "run('one')")
+        try app.store.versions.activate("2")
+        app.look(after: .zero)
+        let fetch = [("Sec-Fetch-Mode", "cors"), ("Sec-Fetch-Dest", "empty"), ("Accept", "*/*")]
+        try browser.ask("POST", "/shop/", fetch + [("Content-Length", "0")])
+        try expect(browser.load("/app.js", from: "/shop/").text, equals: "run('one')")
+        let page = try browser.ask("POST", "/shop/", navigation + [("Content-Length", "0")])
+        expect(page.head.contains("castree_page_"))
+        try expect(browser.load("/app.js", from: "/shop/").text, equals: "run('two')")
     }
 
     @Test func `is none where the browser saves it`() throws {

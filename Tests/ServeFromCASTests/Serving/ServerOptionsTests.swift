@@ -59,4 +59,14 @@ struct ServerOptionsTests {
         #expect(throws: StoreError.self) { try options.add("clear-site-data", value) }
         try options.add("Clear-Site-Data", "\"cache\", \"storage\"")
     }
+
+    @Test(
+        "that browsers would drop, with the marks of pages, are refused: Permissions-Policy",
+        arguments: ["geolocation 'self'; camera 'none'", "camera=(), ", "camera=(self", "Camera=()"])
+    func policy(_ value: String) throws {
+        var options = SiteOptions()
+        expectRefusal(.badField) { try options.add("permissions-policy", value) }
+        expectRefusal(.badField) { try options.add("Permissions-Policy", value, toFiles: "/") }
+        try options.add("Permissions-Policy", "geolocation=(self \"https://a.example\"), camera=()")
+    }
 }

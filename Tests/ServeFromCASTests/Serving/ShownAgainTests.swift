@@ -75,4 +75,33 @@ struct ShownAgainTests {
         try expect(store.reopened().lifecycle().attempts.map(\.failedAttempts), equals: [1])
         try expect(store.reopened().boot().version, equals: "1")
     }
+
+    /// As with `addEventListener("version-ready", () => location.reload())`, or a start page that goes on by itself.
+    @Test(
+        "counts nothing of what it does by itself, and all that a person does there",
+        arguments: ["/", "/help/"])
+    func goesOn(_ path: String) async throws {
+        let store = try TemporaryStore.app(good: "1", waiting: "2")
+        for round in 1...3 {
+            let app = try TestApp(watching: store)
+            let browser = try app.browser()
+            let own = [
+                ("Sec-Fetch-Site", "same-origin"), ("Referer", "http://localhost:\(app.port)/"),
+            ]
+            try browser.ask("GET", "/", navigation + Self.causes[0])
+            _ = try browser.ask("GET", path, navigation + own)
+            try expect(store.reopened().lifecycle().boot?.version, equals: "2", "\(round)")
+            _ = try browser.ask("GET", "/", navigation + own)
+            app.look(after: .seconds(2001 * round))
+            let lifecycle = try store.reopened().lifecycle()
+            expect(lifecycle.attempts == [] && lifecycle.bad == [], "\(round): \(lifecycle)")
+            if round == 3 {
+                app.look(after: .seconds(9000))
+                try browser.ask("GET", path, navigation + own + [("Sec-Fetch-User", "?1")])
+                let counted = try store.reopened().lifecycle()
+                expect(counted.attempts.map(\.failedAttempts) == [1], "\(counted)")
+            }
+            await app.stop()
+        }
+    }
 }

@@ -1,6 +1,6 @@
 import Expectations
 
-@testable import ClientSystems
+@testable import Platform
 
 /// RFC 8941: the dictionaries of section 3.2, and the rules of section 4.2.
 @Suite("A dictionary of structured values") struct StructuredFieldTests {

@@ -1,11 +1,9 @@
-import Platform
-
 /// A dictionary of structured values (RFC 8941), of which Expo SFV 0 is a subset.
 ///
 /// Parses the whole grammar, because a field that breaks it counts as missing, but keeps only the kinds of values
 /// that are asked for.
-struct StructuredField {
-    enum Item: Hashable {
+package struct StructuredField {
+    package enum Item: Hashable {
         case string(String)
         case boolean(Bool)
         case other
@@ -15,7 +13,7 @@ struct StructuredField {
     private var rest: Substring.UTF8View
 
     /// Returns `nil` if the text breaks the grammar, so that the field counts as missing (section 4.2).
-    init?(dictionary text: String) {
+    package init?(dictionary text: String) {
         rest = text[...].utf8
         skip(Self.isBlank)
         while !rest.isEmpty {
@@ -36,10 +34,10 @@ struct StructuredField {
         }
     }
 
-    subscript(key: String) -> Item? { members[key] }
+    package subscript(key: String) -> Item? { members[key] }
 
     /// Spells a text as a string (section 3.3.3); `nil` if it is not printable ASCII.
-    static func string(_ text: String) -> String? {
+    package static func string(_ text: String) -> String? {
         guard text.utf8.allSatisfy({ (0x20...0x7e).contains($0) }) else { return nil }
         let escaped = text.flatMap { $0 == "\"" || $0 == "\\" ? ["\\", $0] : [$0] }
         return "\"" + String(escaped) + "\""
