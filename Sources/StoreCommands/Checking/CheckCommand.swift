@@ -113,8 +113,8 @@ extension Command {
             By default it reads every object and compares its size and its XXH3 fingerprint, which \
             finds disk errors. --deep also computes every SHA-256 again, which finds tampering.
 
-            The store remembers when each object was last found sound. --since reads only the \
-            objects without such a record since then, so an interrupted check continues where it \
+            The store remembers when each object was last found sound. --since reads only objects \
+            not found sound since the time given, so an interrupted check continues where it \
             stopped, and a large store can be checked in parts, one each night. --sample reads a \
             share of the objects, always the same one for the same --seed. All other objects are \
             checked by name, size and mode only.
