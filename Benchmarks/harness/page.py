@@ -115,10 +115,11 @@ def _limits(rows: list[dict], why: dict[str, str]) -> list[str]:
 
 
 def _judged(scale: str) -> list[dict]:
-    """The rows of the scale section that have a verdict: | row | work | **value** unit | limit unit | verdict |."""
-    pattern = r"\| (scale-[a-z-]+) \| (.+?) \| \*\*([0-9.e+]+)\*\* ?(\S*) \| ([0-9.]+) ?\S* \| (PASS|FAIL) \|"
+    """The rows of the scale section that were measured: | row | work | value unit | limit unit (missed) |."""
+    pattern = r"\| (scale-[a-z-]+) \| (.+?) \| ([0-9.e+]+) ?(\S*) \| ([0-9.]+)(?: [^(|]\S*)?( \(missed\))? \|"
     return [{"id": row, "work": work, "value": float(value), "unit": unit, "limit": float(limit), "range": None,
-             "verdict": verdict} for row, work, value, unit, limit, verdict in re.findall(pattern, scale)]
+             "verdict": "FAIL" if missed else "PASS"} for row, work, value, unit, limit, missed in
+            re.findall(pattern, scale)]
 
 
 def _rows(name: str, section: dict) -> list[str]:
@@ -160,12 +161,12 @@ def _absolute(row: dict | None) -> str:
 
 
 def _value(row: dict) -> str:
-    if row["value"] is None:
+    if row["value"] is None or (row["unit"] and row["ours"] == row["value"]):  # the column of castree has it
         return ""
     if row["unit"]:
         return f"{row['value']:.{1 if row['value'] >= 10 else 2}f} {row['unit']}"
-    spread = f" ({row['range'][0]:.2f}–{row['range'][1]:.2f})" if row["range"] else ""
-    return f"{row['value']:.3g}{spread}"
+    low, high = (f"{ratio:.2f}" for ratio in row["range"] or (0, 0))
+    return f"{row['value']:.3g}" + (f" ({low}–{high})" if low != high else "")
 
 
 def _figure(value: float | None, measure: str) -> str:
@@ -183,16 +184,18 @@ def _settings(section: dict) -> str:
 def _peers(section: dict, picture: str) -> list[str]:
     lines = [f"![Bars: seconds of each program for each step]({picture})", "", _settings(section), ""]
     for content in section["contents"]:
+        if content is section["contents"][0]:
+            lines += [f"The picture shows medians with {content['label']}.", "", *_left(content), *_other_checks(content)]
+            continue
         steps = [step for step in STEPS if any(step in peer["steps"] for peer in content["peers"])]
         body = []
         for peer in content["peers"]:
             cells = [_seconds(peer["steps"].get(step)) for step in steps]
             body.append([_name(peer), *(cells if not peer["problem"] else [peer["problem"], *[""] * (len(steps) - 1)]),
                          _mebibytes(peer["both"]), _mebibytes(peer["after"])])
-        lines += [f"### {content['label']}", ""]
-        if content is section["contents"][0]:
-            lines += ["Median seconds; the last columns are disk usage with both releases and after one is forgotten.", ""]
-        lines += [*table(["", *steps, "both, MiB", "one, MiB"], body), "", *_other_checks(content)]
+        lines += [f"### {content['label']}", "",
+                  "Median seconds; the last columns are disk usage with both releases and after one is forgotten.", "",
+                  *table(["", *steps, "both, MiB", "one, MiB"], body), "", *_other_checks(content)]
     lines += [section["missing"], ""] if section["missing"] else []
     lines += ["Does what is stored survive a power cut?", ""]
     durable: dict[str, list[str]] = {}
@@ -209,6 +212,14 @@ READING = [
     "- git, restic and casync compress; the generated files are random bytes. castree's disk usage includes its reserve. "
     "git frees space only by packing the whole repository again.",
 ]
+
+
+def _left(content: dict) -> list[str]:
+    """What the picture does not show: disk usage after one release is forgotten, and who failed."""
+    left = [f"{_name(peer)} {_mebibytes(peer['after'])}" for peer in content["peers"] if peer["after"]]
+    failed = [f"{_name(peer)}: {peer['problem']}" for peer in content["peers"] if peer["problem"]]
+    return ([f"MiB on disk after one is forgotten: {', '.join(left)}.", ""] if left else []) + [
+        line for problem in failed for line in (problem, "")]
 
 
 def _other_checks(content: dict) -> list[str]:
