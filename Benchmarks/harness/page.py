@@ -44,7 +44,8 @@ def write_page(sections: dict[str, dict], scale: str, misses: str, command: str,
     lines = ["# Performance", "",
              f"Measured by `{command}` on {day}, everything in one run on one machine. "
              "[Benchmarks/README.md](../Benchmarks/README.md) defines the rows. "
-             "Compare ratios of one run, not seconds of different machines.", ""]
+             "Compare ratios of one run, not seconds of different machines. "
+             "Figures behind a peer's name have castree's unit.", ""]
     lines += _machine(sections)
     lines += _limits([row for section in sections.values() for row in section.get("rows", [])] + _judged(scale),
                      explanations(misses))
@@ -131,14 +132,25 @@ def _rows(name: str, section: dict) -> list[str]:
     if name == "delivery":
         rows = [row for row in rows if not is_cost(row)]
     body = [[row["id"], described(row), _figure(row["ours"], row["measure"]), _against(row), _value(row), at_most(row)]
-            for row in rows]
-    return [*lines, *table(["row", "work", "castree", "against", "value (lowest–highest)", "at most"], body)]
+            for row in rows if row["theirs"] is not None]
+    lines += table(["row", "work", "castree", "against", "value (lowest–highest)", "at most"], body) if body else []
+    alone = [row for row in rows if row["theirs"] is None]
+    return [*lines, *([""] if body and alone else []), *(_alone(row) for row in alone)]
+
+
+def _alone(row: dict) -> str:
+    """A line for a figure of castree's with nothing beside it."""
+    figure = _figure(row["ours"], row["measure"]) or _value(row)
+    limit = at_most({**row, "unit": ""})  # the figure has it
+    return f"- {row['id']}, {described(row)}" + (f": {figure}" if figure else "") + (f", at most {limit}" if limit else "")
 
 
 def _against(row: dict) -> str:
+    """The other's name and figure, in the unit of castree's."""
     figure = _figure(row["theirs"], row["measure"])
-    return ": ".join(text for text in (row["against"], figure) if text and (text == row["against"] or
-                                                                            figure != row["against"]))
+    if figure == row["against"]:
+        return figure
+    return f"{row['against']}: {figure.removesuffix(' ' + row['measure'])}"
 
 
 def _answers(rows: list[dict]) -> tuple[list[str], list[dict]]:
@@ -161,7 +173,7 @@ def _absolute(row: dict | None) -> str:
 
 
 def _value(row: dict) -> str:
-    if row["value"] is None or (row["unit"] and row["ours"] == row["value"]):  # the column of castree has it
+    if row["value"] is None:
         return ""
     if row["unit"]:
         return f"{row['value']:.{1 if row['value'] >= 10 else 2}f} {row['unit']}"
