@@ -27,10 +27,10 @@ ABOUT = {
     "pull": "Seconds of a whole process over a local nginx, and their ratio.",
     "bucket": "On one Ceph RGW. nginx in front of it counts requests and bytes in untimed runs; timed processes ask the "
               "server itself.",
-    "delivery": "Bytes and requests of first installs and updates of real apps, then the cost of packs.",
     "clients": "CPU seconds of `castree origin serve` for 100,000 answers, their 99th percentile, and memory; a composed "
                "archive against nginx, which sends the same bytes from a file.",
 }
+USUAL = ("seed", "20")  # that of every program here unless another is chosen
 QUESTIONS = {
     STORE: "Store a release", NEXT: "Store the next release", TREE: "Make the tree of a version",
     CHECK: "Verify everything", FORGET: "Forget one version and free its space",
@@ -60,7 +60,7 @@ def write_page(sections: dict[str, dict], scale: str, misses: str, command: str,
             lines += ["", f"![Bars: bytes of an update, for each app and way]({pictures[name]})", "",
                       *delivery_tables(section)]
     if scale:
-        known = set(lines)  # the machine is described already; the rows say what the index takes
+        known = {*lines, f"- {USUAL[0]}: {USUAL[1]}"}  # the machine is described already; the rows say what the index takes
         lines += ["", f"## {TITLES['scale']}", "",
                   *(line for line in _demoted(scale.split("\n## The index", 1)[0])
                     if not line.startswith("- load averages") and not (line.startswith("- ") and line in known))]
@@ -125,7 +125,7 @@ def _judged(scale: str) -> list[dict]:
 
 def _rows(name: str, section: dict) -> list[str]:
     rows = section["rows"]
-    lines = [ABOUT[name], "", _settings(section), ""]
+    lines = [*([ABOUT[name], ""] if name in ABOUT else []), _settings(section), ""]
     if name == "clients":
         answers, rows = _answers(rows)
         lines += [*answers, ""]
@@ -188,7 +188,7 @@ def _figure(value: float | None, measure: str) -> str:
 
 
 def _settings(section: dict) -> str:
-    return "; ".join(f"{name}: {text}" for name, text in section["settings"].items()) + "."
+    return "; ".join(f"{name}: {text}" for name, text in section["settings"].items() if (name, text) != USUAL) + "."
 
 
 # MARK: Peers
