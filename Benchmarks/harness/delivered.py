@@ -1,19 +1,18 @@
 """Tables and picture of what `delivery` measured: in its own report, and on docs/performance.md."""
 
 from .chart import Bar, Panel, draw
-from .delivery import (BY_CONTENT, BY_NAME, CASYNC, KILOBYTE, OSTREE, OSTREE_DELTA, OURS, PATCHES, RAW, ZSYNC)
+from .delivery import (BY_CONTENT, BY_NAME, CASYNC, KILOBYTE, OSTREE, OSTREE_DELTA, OURS, RAW, ZSYNC)
 from .publishing import FIRST, MEGABYTE, MIB, UPDATE
 from .report import table
-from .shrinking import BROTLI, BSDIFF, HDIFFPATCH, ZIP
+from .shrinking import BROTLI, BSDIFF, HDIFFPATCH, ZIP, ZSTD_PATCH
 
 # Column to the ways it shows; two ways in one column are written one behind the other.
 COLUMNS = {
     FIRST: {"castree": [OURS], "castree, raw objects": [RAW], "zip -9": [ZIP],
             "each file, brotli 11": [BROTLI], "casync": [CASYNC], "OSTree": [OSTREE]},
     UPDATE: {"castree": [OURS], "castree, raw objects": [RAW], "zip -9": [ZIP],
-             "casync": [CASYNC], "zsync": [ZSYNC], "OSTree pull": [OSTREE], "its static delta alone": [OSTREE_DELTA],
-             **{f"{method}, base by name / by content": [f"{method}, {BY_NAME}", f"{method}, {BY_CONTENT}"]
-                for method in PATCHES if method != BSDIFF}},
+             "casync": [CASYNC], "zsync": [ZSYNC], "OSTree pull": [OSTREE],
+             f"{ZSTD_PATCH}, base by name / by content": [f"{ZSTD_PATCH}, {BY_NAME}", f"{ZSTD_PATCH}, {BY_CONTENT}"]},
 }
 TITLES = {FIRST: "First install", UPDATE: "Update from the release before"}
 BARS = {
@@ -24,8 +23,8 @@ BARS = {
 TICKS = ((1, "1 KB"), (10, "10 KB"), (100, "100 KB"), (1000, "1 MB"), (10_000, "10 MB"), (30_000, ""))
 NOTES = [
     "- KB are 1,000 bytes of bodies; requests in square brackets. nginx's log counts castree, casync, zsync and OSTree with "
-    "everything they ask for. The other columns, and brotli and bsdiff in the picture, are sizes of files without the "
-    "list of files.",
+    "everything they ask for. The other columns, and brotli, bsdiff and HDiffPatch in the picture, are sizes of files "
+    "without the list of files.",
     "- *Base by name*: the old file of the same path, else of the same name without its hash, nearest in size. "
     "*By content*: the best of that one and the three with most content in common. A patch larger than the file by zstd 19 "
     "counts as that file.",
@@ -47,10 +46,7 @@ def delivery_tables(section: dict) -> list[str]:
     lines += [f"- {content['app']}: {content['problem']}" for content in section["contents"] if content["problem"]]
     lines += ["", *NOTES, *_problems(contents)]
     if section["publishing"]:
-        lines += ["", "### Publishing", "",
-                  *_first_publishes(section["publishing"]),
-                  *table(["", "new MB", "CPU s/MB", "peak MiB"],
-                          [_published(publish) for publish in _last_publishes(section["publishing"])])]
+        lines += ["", "### Publishing", "", *_publishes(section["publishing"])]
     return lines
 
 
@@ -139,27 +135,14 @@ def _problems(contents: list[dict]) -> list[str]:
     return [f"- {problem}: {'; '.join(ways)}" for problem, ways in stopped.items()]
 
 
-def _published(publish: dict) -> list[str]:
-    new = publish["new"] / MEGABYTE
-    return [f"{publish['app']} {publish['version']} {publish['options']}".rstrip(), f"{new:.1f}",
-            f"{publish['cpu'] / new:.2f}" if new else "", f"{publish['rss'] / MIB:.0f}"]
-
-
-def _first_publishes(publishing: list[dict]) -> list[str]:
-    """What those without a base took, in a line."""
-    first = [publish for publish in publishing if not publish["bases"] and not publish["options"] and publish["new"]]
-    if not first:
-        return []
-    costs = [publish["cpu"] / (publish["new"] / MEGABYTE) for publish in first]
-    return [f"A first `castree publish` took {min(costs):.2f} to {max(costs):.2f} CPU s/MB and up to "
-            f"{max(publish['rss'] for publish in first) / MIB:.0f} MiB. Those from one base, with `--level` from four:", ""]
-
-
-def _last_publishes(publishing: list[dict]) -> list[dict]:
-    """Those with a base; where several follow each other under the same options, the last one."""
-    last: dict[tuple[str, str], dict] = {}
-    for publish in publishing:
-        if publish["bases"]:
-            last[publish["app"], publish["options"]] = publish
-    return list(last.values())
-
+def _publishes(publishing: list[dict]) -> list[str]:
+    """What publishes took, without a base and with one; the rows tell those at other levels."""
+    lines = []
+    for name, based in (("without a base", False), ("from one base", True)):
+        some = [publish for publish in publishing
+                if bool(publish["bases"]) == based and not publish["options"] and publish["new"]]
+        if some:
+            costs = [publish["cpu"] / (publish["new"] / MEGABYTE) for publish in some]
+            lines.append(f"- {name}: {min(costs):.2f} to {max(costs):.2f} CPU s/MB, up to "
+                         f"{max(publish['rss'] for publish in some) / MIB:.0f} MiB")
+    return lines

@@ -27,10 +27,10 @@ ABOUT = {
     "pull": "Seconds of a whole process over a local nginx, and their ratio.",
     "bucket": "On one Ceph RGW. nginx in front of it counts requests and bytes in untimed runs; timed processes ask the "
               "server itself.",
-    "delivery": "Bytes and requests of first installs and updates of real apps, then the cost of packs.",
     "clients": "CPU seconds of `castree origin serve` for 100,000 answers, their 99th percentile, and memory; a composed "
                "archive against nginx, which sends the same bytes from a file.",
 }
+USUAL = ("seed", "20")  # that of every program here unless another is chosen
 QUESTIONS = {
     STORE: "Store a release", NEXT: "Store the next release", TREE: "Make the tree of a version",
     CHECK: "Verify everything", FORGET: "Forget one version and free its space",
@@ -44,7 +44,8 @@ def write_page(sections: dict[str, dict], scale: str, misses: str, command: str,
     lines = ["# Performance", "",
              f"Measured by `{command}` on {day}, everything in one run on one machine. "
              "[Benchmarks/README.md](../Benchmarks/README.md) defines the rows. "
-             "Compare ratios of one run, not seconds of different machines.", ""]
+             "Compare ratios of one run, not seconds of different machines. "
+             "Figures behind a peer's name have castree's unit.", ""]
     lines += _machine(sections)
     lines += _limits([row for section in sections.values() for row in section.get("rows", [])] + _judged(scale),
                      explanations(misses))
@@ -59,7 +60,7 @@ def write_page(sections: dict[str, dict], scale: str, misses: str, command: str,
             lines += ["", f"![Bars: bytes of an update, for each app and way]({pictures[name]})", "",
                       *delivery_tables(section)]
     if scale:
-        known = set(lines)  # the machine is described already; the rows say what the index takes
+        known = {*lines, f"- {USUAL[0]}: {USUAL[1]}"}  # the machine is described already; the rows say what the index takes
         lines += ["", f"## {TITLES['scale']}", "",
                   *(line for line in _demoted(scale.split("\n## The index", 1)[0])
                     if not line.startswith("- load averages") and not (line.startswith("- ") and line in known))]
@@ -115,29 +116,41 @@ def _limits(rows: list[dict], why: dict[str, str]) -> list[str]:
 
 
 def _judged(scale: str) -> list[dict]:
-    """The rows of the scale section that have a verdict: | row | work | **value** unit | limit unit | verdict |."""
-    pattern = r"\| (scale-[a-z-]+) \| (.+?) \| \*\*([0-9.e+]+)\*\* ?(\S*) \| ([0-9.]+) ?\S* \| (PASS|FAIL) \|"
+    """The rows of the scale section that were measured: | row | work | value unit | limit unit (missed) |."""
+    pattern = r"\| (scale-[a-z-]+) \| (.+?) \| ([0-9.e+]+) ?(\S*) \| ([0-9.]+)(?: [^(|]\S*)?( \(missed\))? \|"
     return [{"id": row, "work": work, "value": float(value), "unit": unit, "limit": float(limit), "range": None,
-             "verdict": verdict} for row, work, value, unit, limit, verdict in re.findall(pattern, scale)]
+             "verdict": "FAIL" if missed else "PASS"} for row, work, value, unit, limit, missed in
+            re.findall(pattern, scale)]
 
 
 def _rows(name: str, section: dict) -> list[str]:
     rows = section["rows"]
-    lines = [ABOUT[name], "", _settings(section), ""]
+    lines = [*([ABOUT[name], ""] if name in ABOUT else []), _settings(section), ""]
     if name == "clients":
         answers, rows = _answers(rows)
         lines += [*answers, ""]
     if name == "delivery":
         rows = [row for row in rows if not is_cost(row)]
     body = [[row["id"], described(row), _figure(row["ours"], row["measure"]), _against(row), _value(row), at_most(row)]
-            for row in rows]
-    return [*lines, *table(["row", "work", "castree", "against", "value (lowest–highest)", "at most"], body)]
+            for row in rows if row["theirs"] is not None]
+    lines += table(["row", "work", "castree", "against", "value (lowest–highest)", "at most"], body) if body else []
+    alone = [row for row in rows if row["theirs"] is None]
+    return [*lines, *([""] if body and alone else []), *(_alone(row) for row in alone)]
+
+
+def _alone(row: dict) -> str:
+    """A line for a figure of castree's with nothing beside it."""
+    figure = _figure(row["ours"], row["measure"]) or _value(row)
+    limit = at_most({**row, "unit": ""})  # the figure has it
+    return f"- {row['id']}, {described(row)}" + (f": {figure}" if figure else "") + (f", at most {limit}" if limit else "")
 
 
 def _against(row: dict) -> str:
+    """The other's name and figure, in the unit of castree's."""
     figure = _figure(row["theirs"], row["measure"])
-    return ": ".join(text for text in (row["against"], figure) if text and (text == row["against"] or
-                                                                            figure != row["against"]))
+    if figure == row["against"]:
+        return figure
+    return f"{row['against']}: {figure.removesuffix(' ' + row['measure'])}"
 
 
 def _answers(rows: list[dict]) -> tuple[list[str], list[dict]]:
@@ -164,8 +177,8 @@ def _value(row: dict) -> str:
         return ""
     if row["unit"]:
         return f"{row['value']:.{1 if row['value'] >= 10 else 2}f} {row['unit']}"
-    spread = f" ({row['range'][0]:.2f}–{row['range'][1]:.2f})" if row["range"] else ""
-    return f"{row['value']:.3g}{spread}"
+    low, high = (f"{ratio:.2f}" for ratio in row["range"] or (0, 0))
+    return f"{row['value']:.3g}" + (f" ({low}–{high})" if low != high else "")
 
 
 def _figure(value: float | None, measure: str) -> str:
@@ -175,7 +188,7 @@ def _figure(value: float | None, measure: str) -> str:
 
 
 def _settings(section: dict) -> str:
-    return "; ".join(f"{name}: {text}" for name, text in section["settings"].items()) + "."
+    return "; ".join(f"{name}: {text}" for name, text in section["settings"].items() if (name, text) != USUAL) + "."
 
 
 # MARK: Peers
@@ -183,16 +196,18 @@ def _settings(section: dict) -> str:
 def _peers(section: dict, picture: str) -> list[str]:
     lines = [f"![Bars: seconds of each program for each step]({picture})", "", _settings(section), ""]
     for content in section["contents"]:
+        if content is section["contents"][0]:
+            lines += [f"The picture shows medians with {content['label']}.", "", *_left(content), *_other_checks(content)]
+            continue
         steps = [step for step in STEPS if any(step in peer["steps"] for peer in content["peers"])]
         body = []
         for peer in content["peers"]:
             cells = [_seconds(peer["steps"].get(step)) for step in steps]
             body.append([_name(peer), *(cells if not peer["problem"] else [peer["problem"], *[""] * (len(steps) - 1)]),
                          _mebibytes(peer["both"]), _mebibytes(peer["after"])])
-        lines += [f"### {content['label']}", ""]
-        if content is section["contents"][0]:
-            lines += ["Median seconds; the last columns are disk usage with both releases and after one is forgotten.", ""]
-        lines += [*table(["", *steps, "both, MiB", "one, MiB"], body), "", *_other_checks(content)]
+        lines += [f"### {content['label']}", "",
+                  "Median seconds; the last columns are disk usage with both releases and after one is forgotten.", "",
+                  *table(["", *steps, "both, MiB", "one, MiB"], body), "", *_other_checks(content)]
     lines += [section["missing"], ""] if section["missing"] else []
     lines += ["Does what is stored survive a power cut?", ""]
     durable: dict[str, list[str]] = {}
@@ -209,6 +224,14 @@ READING = [
     "- git, restic and casync compress; the generated files are random bytes. castree's disk usage includes its reserve. "
     "git frees space only by packing the whole repository again.",
 ]
+
+
+def _left(content: dict) -> list[str]:
+    """What the picture does not show: disk usage after one release is forgotten, and who failed."""
+    left = [f"{_name(peer)} {_mebibytes(peer['after'])}" for peer in content["peers"] if peer["after"]]
+    failed = [f"{_name(peer)}: {peer['problem']}" for peer in content["peers"] if peer["problem"]]
+    return ([f"MiB on disk after one is forgotten: {', '.join(left)}.", ""] if left else []) + [
+        line for problem in failed for line in (problem, "")]
 
 
 def _other_checks(content: dict) -> list[str]:

@@ -66,22 +66,21 @@ def scale_report(bench, rows: list, settings: dict[str, str], machine: dict[str,
     """The report of `Benchmarks/scale`."""
     lines = ["# Scale", ""]
     lines += [f"- {name}: {text}" for name, text in {**settings, **machine}.items()]
-    lines += ["", "| row | work | value | limit | verdict |", "|---|---|---|---|---|"]
-    lines += [f"| {row.id} | {row.work} | " + ("" if row.value is None else f"**{row.value:.3g}** {row.unit}".rstrip())
-              + f" | {row.limit:g} {row.unit}".rstrip() + f" | {row.text} |" for row in rows]
+    lines += ["", *table(["row", "work", "value", "at most"], [
+        [row.id, row.work, "" if row.value is None else f"{row.value:.3g} {row.unit}".rstrip(),
+         f"{row.limit:g} {row.unit}".rstrip() + {"PASS": "", "FAIL": " (missed)"}.get(row.text, f" ({row.text})")]
+        for row in rows])]
     sizes = sorted(bench.sizes)
     lines += ["", "## How each cost grows", "",
-              "Medians: wall ms / CPU ms. The exponent b of cost = a·nᵇ is that of CPU over all sizes, then between the two "
-              "largest.", ""]
+              "Median wall milliseconds. The exponent b of cost = a·nᵇ is that of CPU time between the two largest sizes.", ""]
     body = []
     for operation in bench.operations.values():
         cells = []
         for size in sizes:
             series = operation.series.get(size)
-            cells.append(f"{series.wall * 1e3:.1f} / {series.cpu * 1e3:.1f}" if series else "")
-        fitted = operation.exponent(lambda series: series.cpu)
-        last = operation.last_exponent(lambda series: series.cpu)
-        body.append([operation.work, *cells, "" if fitted is None else f"{fitted:.2f}, {last:.2f}"])
+            cells.append(f"{series.wall * 1e3:.1f}" if series else "")
+        exponent = operation.exponent(lambda series: series.cpu)
+        body.append([operation.work, *cells, "" if exponent is None else f"{exponent:.2f}"])
     lines += table(["work", *(f"{size:,}" for size in sizes), "exponent"], body)
     lines += ["", "## The index, bytes for each object", ""]
     lines += [f"- {title}: {size / objects:.1f}, {references / objects:.1f} references for each object"

@@ -30,16 +30,7 @@ class Operation:
         self.series.setdefault(objects, Series()).samples.append(sample)
 
     def exponent(self, cost) -> float | None:
-        """The b of cost = a * objects^b, by least squares over the logarithms; None for one size."""
-        points = [(math.log(size), math.log(max(cost(series), 1e-6))) for size, series in self.series.items()]
-        if len(points) < 2:
-            return None
-        mean_x, mean_y = (sum(column) / len(points) for column in zip(*points))
-        return (sum((x - mean_x) * (y - mean_y) for x, y in points)
-                / sum((x - mean_x) ** 2 for x, _ in points))
-
-    def last_exponent(self, cost) -> float | None:
-        """The exponent between the two largest sizes, where starting weighs least."""
+        """The b of cost = a * objects^b between the two largest sizes, where starting weighs least; None for one size."""
         if len(self.series) < 2:
             return None
         small, large = sorted(self.series)[-2:]
@@ -269,9 +260,11 @@ class ScaleBench:
                  for size, series in operation.series.items() if size == large]
         if peaks:
             by_id["scale-rss"].judge(max(peaks) / MIB)
+        told = False
         for objects, references, size, _, title in self.indexes:
-            row = Judged("scale-index", f"index, {title}, {references:,} references: bytes an object, "
-                         f"less {INDEX_PER_REFERENCE} a reference", INDEX_PER_OBJECT, "B")
+            what = f"index: bytes an object, less {INDEX_PER_REFERENCE} a reference" if not told else "the same"
+            row = Judged("scale-index", f"{what}; {title}, {references:,} references", INDEX_PER_OBJECT, "B")
+            told = True
             row.judge((size - INDEX_PER_REFERENCE * references) / objects)
             rows.append(row)
         for failure in self.failures:
