@@ -16,7 +16,7 @@ for move in try versions.diff(from: "1.0", to: "2.0").moved {
 }
 
 try versions.retire("1.0")  // forgets the version…
-let freed = try versions.store.collect()  // …and deletes what only it used
+let freed = try versions.store.collect()  // …and deletes what nothing else uses
 print("\(freed.objectCount) objects collected, \(freed.byteCount) bytes")
 
 let check = try versions.check()  // every byte, every tree, the index

@@ -1,20 +1,18 @@
 """Tables and picture of what `delivery` measured: in its own report, and on docs/performance.md."""
 
 from .chart import Bar, Panel, draw
-from .delivery import (BY_CONTENT, BY_NAME, CASYNC, KILOBYTE, OSTREE, OSTREE_DELTA, OURS, PATCHES, RAW, ZSYNC)
+from .delivery import (BY_CONTENT, BY_NAME, CASYNC, KILOBYTE, OSTREE, OSTREE_DELTA, OURS, RAW, ZSYNC)
 from .publishing import FIRST, MEGABYTE, MIB, UPDATE
 from .report import table
-from .shrinking import BROTLI, BSDIFF, GZIP, HDIFFPATCH, ZIP, ZSTD
+from .shrinking import BROTLI, BSDIFF, HDIFFPATCH, ZIP, ZSTD_PATCH
 
 # Column to the ways it shows; two ways in one column are written one behind the other.
 COLUMNS = {
     FIRST: {"castree": [OURS], "castree, raw objects": [RAW], "zip -9": [ZIP],
-            "each file: gzip 9 / zstd 19 / brotli 11": [GZIP, ZSTD, BROTLI], "casync": [CASYNC], "OSTree": [OSTREE]},
+            "each file, brotli 11": [BROTLI], "casync": [CASYNC], "OSTree": [OSTREE]},
     UPDATE: {"castree": [OURS], "castree, raw objects": [RAW], "zip -9": [ZIP],
-             "each changed file: gzip 9 / zstd 19 / brotli 11": [GZIP, ZSTD, BROTLI], "casync": [CASYNC],
-             "zsync": [ZSYNC], "OSTree pull": [OSTREE], "its static delta alone": [OSTREE_DELTA],
-             **{f"{method}, base by name / by content": [f"{method}, {BY_NAME}", f"{method}, {BY_CONTENT}"]
-                for method in PATCHES}},
+             "casync": [CASYNC], "zsync": [ZSYNC], "OSTree pull": [OSTREE],
+             f"{ZSTD_PATCH}, base by name / by content": [f"{ZSTD_PATCH}, {BY_NAME}", f"{ZSTD_PATCH}, {BY_CONTENT}"]},
 }
 TITLES = {FIRST: "First install", UPDATE: "Update from the release before"}
 BARS = {
@@ -25,7 +23,8 @@ BARS = {
 TICKS = ((1, "1 KB"), (10, "10 KB"), (100, "100 KB"), (1000, "1 MB"), (10_000, "10 MB"), (30_000, ""))
 NOTES = [
     "- KB are 1,000 bytes of bodies; requests in square brackets. nginx's log counts castree, casync, zsync and OSTree with "
-    "everything they ask for. The other columns are sizes of files, each one plain request, without the list of files.",
+    "everything they ask for. The other columns, and brotli, bsdiff and HDiffPatch in the picture, are sizes of files "
+    "without the list of files.",
     "- *Base by name*: the old file of the same path, else of the same name without its hash, nearest in size. "
     "*By content*: the best of that one and the three with most content in common. A patch larger than the file by zstd 19 "
     "counts as that file.",
@@ -41,15 +40,13 @@ def delivery_tables(section: dict) -> list[str]:
         shown = [content for content in contents if content[step]]
         body = [[content["app"], *(_cell(content[step], ways) for ways in columns.values())] for content in shown]
         if body:
-            lines += [f"### {TITLES[step]}", "", *table(["KB [requests]", *columns], body), ""]
+            lines += [f"### {TITLES[step]}", "", *_limits(step, section["rows"]),
+                      *table(["KB [requests]", *columns], body), ""]
     lines += [f"- {content['label']}" for content in contents]
     lines += [f"- {content['app']}: {content['problem']}" for content in section["contents"] if content["problem"]]
     lines += ["", *NOTES, *_problems(contents)]
     if section["publishing"]:
-        lines += ["", "### Publishing", "",
-                  "Each `castree publish`, in order. *Own* is memory without mapped files.", "",
-                  *table(["", "bases", "new MB", "CPU s", "s", "CPU s/MB", "peak MiB", "own MiB"],
-                          [_published(publish) for publish in section["publishing"]])]
+        lines += ["", "### Publishing", "", *_publishes(section["publishing"])]
     return lines
 
 
@@ -85,12 +82,37 @@ def described(row: dict) -> str:
     return f"{row['work']} ({row['of']})" if row.get("of") else row["work"]
 
 
+def _limits(step: str, rows: list[dict]) -> list[str]:
+    """What an app may cost, in a line."""
+    rows = [row for row in rows if is_cost(row) and row["id"].startswith(f"{step}-")]
+    peers = dict.fromkeys(row["against"] for row in rows if row["against"])
+    limits = [f"what {peer} takes" for peer in peers] + [
+        f"{row['id'].removeprefix(f'{step}-')} {row['limit']:g}" for row in rows
+        if not row["against"] and row["limit"] is not None]
+    missed = [row["id"].removeprefix(f"{step}-") for row in rows if row["verdict"] == "FAIL"]
+    return [f"castree's KB may be at most: {', '.join(limits)}." + (f" Missed: {', '.join(missed)}." if missed else ""),
+            ""] if limits else []
+
+
+def is_cost(row: dict) -> bool:
+    """Whether a row is about the bytes of one app, which the tables of ways show."""
+    return row["id"].startswith((f"{FIRST}-", f"{UPDATE}-"))
+
+
+def at_most(row: dict) -> str:
+    """The limit of a row, and whether it was missed or not measured."""
+    verdict = {"PASS": "", "told": "", "FAIL": " (missed)"}.get(row["verdict"], f" ({row['verdict']})")
+    if row["limit"] is None:
+        return verdict.strip()
+    return f"{row['limit']:g} {row['unit']}".rstrip() + verdict
+
+
 def _cell(costs: dict, ways: list[str]) -> str:
     found = [costs.get(way, {}) for way in ways]
     requests = {cost["requests"] for cost in found if "requests" in cost}
     texts = [_kilobytes(cost) if "bytes" in cost else "error" if cost.get("problem", "").startswith("ERROR") else "–"
              for cost in found]
-    return " / ".join(texts) + (f" [{requests.pop():,}]" if len(requests) == 1 else "")
+    return " / ".join(texts) + (f" [{requests.pop():,}]" if len(requests) == len(ways) == 1 else "")
 
 
 def _kilobytes(cost: dict) -> str:
@@ -113,9 +135,14 @@ def _problems(contents: list[dict]) -> list[str]:
     return [f"- {problem}: {'; '.join(ways)}" for problem, ways in stopped.items()]
 
 
-def _published(publish: dict) -> list[str]:
-    new = publish["new"] / MEGABYTE
-    return [f"{publish['app']} {publish['version']} {publish['options']}".rstrip(), str(publish["bases"]), f"{new:.1f}",
-            f"{publish['cpu']:.2f}", f"{publish['wall']:.2f}", f"{publish['cpu'] / new:.2f}" if new else "",
-            f"{publish['rss'] / MIB:.0f}", f"{publish['anonymous'] / MIB:.0f}"]
-
+def _publishes(publishing: list[dict]) -> list[str]:
+    """What publishes took, without a base and with one; the rows tell those at other levels."""
+    lines = []
+    for name, based in (("without a base", False), ("from one base", True)):
+        some = [publish for publish in publishing
+                if bool(publish["bases"]) == based and not publish["options"] and publish["new"]]
+        if some:
+            costs = [publish["cpu"] / (publish["new"] / MEGABYTE) for publish in some]
+            lines.append(f"- {name}: {min(costs):.2f} to {max(costs):.2f} CPU s/MB, up to "
+                         f"{max(publish['rss'] for publish in some) / MIB:.0f} MiB")
+    return lines

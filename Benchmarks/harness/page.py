@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from .chart import Bar, Panel, draw
-from .delivered import delivery_tables, described
+from .delivered import at_most, delivery_tables, described, is_cost
 from .fixed import fixed_tables
 from .lifecycle import CHECK, FORGET, NEXT, STEPS, STORE, TREE
 from .report import table
@@ -27,11 +27,10 @@ ABOUT = {
     "pull": "Seconds of a whole process over a local nginx, and their ratio.",
     "bucket": "On one Ceph RGW. nginx in front of it counts requests and bytes in untimed runs; timed processes ask the "
               "server itself.",
-    "delivery": "First installs and updates of real apps: bytes of bodies, and requests. Then the cost of making and "
-                "decoding packs.",
     "clients": "CPU seconds of `castree origin serve` for 100,000 answers, their 99th percentile, and memory; a composed "
                "archive against nginx, which sends the same bytes from a file.",
 }
+USUAL = ("seed", "20")  # that of every program here unless another is chosen
 QUESTIONS = {
     STORE: "Store a release", NEXT: "Store the next release", TREE: "Make the tree of a version",
     CHECK: "Verify everything", FORGET: "Forget one version and free its space",
@@ -45,7 +44,8 @@ def write_page(sections: dict[str, dict], scale: str, misses: str, command: str,
     lines = ["# Performance", "",
              f"Measured by `{command}` on {day}, everything in one run on one machine. "
              "[Benchmarks/README.md](../Benchmarks/README.md) defines the rows. "
-             "Compare ratios of one run, not seconds of different machines.", ""]
+             "Compare ratios of one run, not seconds of different machines. "
+             "Figures behind a peer's name have castree's unit.", ""]
     lines += _machine(sections)
     lines += _limits([row for section in sections.values() for row in section.get("rows", [])] + _judged(scale),
                      explanations(misses))
@@ -60,9 +60,10 @@ def write_page(sections: dict[str, dict], scale: str, misses: str, command: str,
             lines += ["", f"![Bars: bytes of an update, for each app and way]({pictures[name]})", "",
                       *delivery_tables(section)]
     if scale:
-        known = set(lines)  # the machine is described already
+        known = {*lines, f"- {USUAL[0]}: {USUAL[1]}"}  # the machine is described already; the rows say what the index takes
         lines += ["", f"## {TITLES['scale']}", "",
-                  *(line for line in _demoted(scale) if not (line.startswith("- ") and line in known))]
+                  *(line for line in _demoted(scale.split("\n## The index", 1)[0])
+                    if not line.startswith("- load averages") and not (line.startswith("- ") and line in known))]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -79,13 +80,17 @@ def explanations(text: str) -> dict[str, str]:
 
 def _machine(sections: dict[str, dict]) -> list[str]:
     lines, seen = [], set()
+    others: dict[str, None] = {}  # programs, each once
     for name, section in sections.items():
         for key, text in section["machine"].items():
             if key == "load averages at the end":
                 continue
-            if (key, text) not in seen:
+            if key.endswith(("peers", "clients", "carriers")):
+                others |= dict.fromkeys(text.split("; "))
+            elif (key, text) not in seen:
                 seen.add((key, text))
                 lines.append(f"- {key}: {text}")
+    lines += [f"- peers: {'; '.join(others)}"] if others else []
     loads = [f"{name} {section['machine']['load averages at the end']}" for name, section in sections.items()
              if "load averages at the end" in section["machine"]]
     return lines + [f"- load averages behind each section: {'; '.join(loads)}"] if loads else lines
@@ -101,31 +106,70 @@ def _limits(rows: list[dict], why: dict[str, str]) -> list[str]:
     beyond = [row for row in judged if row["verdict"] == "FAIL"]
     others = [row for row in judged if row["verdict"] not in ("PASS", "FAIL")]
     lines = ["", "## Limits", "", f"{len(met)} of {len(judged)} rows are within their limits."]
-    if beyond:
-        lines += ["", "Beyond them:", "", *table(
-            ["row", "work", "value", "at most", "why"],
-            [[row["id"], described(row), _value(row), f"{row['limit']:g} {row['unit']}".rstrip(),
-              why.get(row["id"], "not explained yet")] for row in beyond])]
+    named = dict.fromkeys(row["id"] for row in beyond)
+    if named:
+        lines += ["", "Beyond them, for the reasons in [misses.md](../Benchmarks/misses.md): "
+                  + ", ".join(f"`{name}`" + ("" if name in why else " (not explained yet)") for name in named) + "."]
     if others:
         lines += ["", "Not measured:", "", *(f"- {row['id']}, {row['work']}: {row['verdict']}" for row in others)]
     return lines
 
 
 def _judged(scale: str) -> list[dict]:
-    """The rows of the scale section that have a verdict: | row | work | **value** unit | limit unit | verdict |."""
-    pattern = r"\| (scale-[a-z-]+) \| (.+?) \| \*\*([0-9.e+]+)\*\* ?(\S*) \| ([0-9.]+) ?\S* \| (PASS|FAIL) \|"
+    """The rows of the scale section that were measured: | row | work | value unit | limit unit (missed) |."""
+    pattern = r"\| (scale-[a-z-]+) \| (.+?) \| ([0-9.e+]+) ?(\S*) \| ([0-9.]+)(?: [^(|]\S*)?( \(missed\))? \|"
     return [{"id": row, "work": work, "value": float(value), "unit": unit, "limit": float(limit), "range": None,
-             "verdict": verdict} for row, work, value, unit, limit, verdict in re.findall(pattern, scale)]
+             "verdict": "FAIL" if missed else "PASS"} for row, work, value, unit, limit, missed in
+            re.findall(pattern, scale)]
 
 
 def _rows(name: str, section: dict) -> list[str]:
-    verdicts = {"PASS": "yes", "FAIL": "**no**", "told": ""}
-    body = [[row["id"], described(row), _figure(row["ours"], row["measure"]), row["against"],
-             _figure(row["theirs"], row["measure"]), _value(row),
-             "" if row["limit"] is None else f"{row['limit']:g} {row['unit']}".rstrip(),
-             verdicts.get(row["verdict"], row["verdict"])] for row in section["rows"]]
-    return [ABOUT[name], "", _settings(section), "",
-            *table(["row", "work", "castree", "against", "it", "value (lowest–highest)", "at most", "met"], body)]
+    rows = section["rows"]
+    lines = [*([ABOUT[name], ""] if name in ABOUT else []), _settings(section), ""]
+    if name == "clients":
+        answers, rows = _answers(rows)
+        lines += [*answers, ""]
+    if name == "delivery":
+        rows = [row for row in rows if not is_cost(row)]
+    body = [[row["id"], described(row), _figure(row["ours"], row["measure"]), _against(row), _value(row), at_most(row)]
+            for row in rows if row["theirs"] is not None]
+    lines += table(["row", "work", "castree", "against", "value (lowest–highest)", "at most"], body) if body else []
+    alone = [row for row in rows if row["theirs"] is None]
+    return [*lines, *([""] if body and alone else []), *(_alone(row) for row in alone)]
+
+
+def _alone(row: dict) -> str:
+    """A line for a figure of castree's with nothing beside it."""
+    figure = _figure(row["ours"], row["measure"]) or _value(row)
+    limit = at_most({**row, "unit": ""})  # the figure has it
+    return f"- {row['id']}, {described(row)}" + (f": {figure}" if figure else "") + (f", at most {limit}" if limit else "")
+
+
+def _against(row: dict) -> str:
+    """The other's name and figure, in the unit of castree's."""
+    figure = _figure(row["theirs"], row["measure"])
+    if figure == row["against"]:
+        return figure
+    return f"{row['against']}: {figure.removesuffix(' ' + row['measure'])}"
+
+
+def _answers(rows: list[dict]) -> tuple[list[str], list[dict]]:
+    """A line for each system's answers, and the other rows."""
+    systems = [row["id"].removeprefix("p99-") for row in rows if row["id"].startswith("p99-")]
+    by_id = {row["id"]: row for row in rows}
+    told = {f"{kind}-{system}" for kind in ("clients", "p99") for system in systems}
+    body = [[system, *(_absolute(by_id.get(f"{kind}-{system}")) for kind in ("clients", "p99"))] for system in systems]
+    return (["At most 100 CPU s/100k, which is 1,000 answers a second, and 5 ms on 8 connections:", "",
+             *table(["an answer to", "CPU s/100k", "99th percentile, ms"], body)],
+            [row for row in rows if row["id"] not in told])
+
+
+def _absolute(row: dict | None) -> str:
+    """Our figure, with what the lowest and highest ratio make of the limit."""
+    if not row or row["ours"] is None:
+        return ""
+    spread = " ({:.3g}–{:.3g})".format(*(ratio * row["theirs"] for ratio in row["range"])) if row["range"] else ""
+    return f"{row['ours']:.3g}{spread}" + (" (missed)" if row["verdict"] == "FAIL" else "")
 
 
 def _value(row: dict) -> str:
@@ -133,8 +177,8 @@ def _value(row: dict) -> str:
         return ""
     if row["unit"]:
         return f"{row['value']:.{1 if row['value'] >= 10 else 2}f} {row['unit']}"
-    spread = f" ({row['range'][0]:.2f}–{row['range'][1]:.2f})" if row["range"] else ""
-    return f"{row['value']:.3g}{spread}"
+    low, high = (f"{ratio:.2f}" for ratio in row["range"] or (0, 0))
+    return f"{row['value']:.3g}" + (f" ({low}–{high})" if low != high else "")
 
 
 def _figure(value: float | None, measure: str) -> str:
@@ -144,7 +188,7 @@ def _figure(value: float | None, measure: str) -> str:
 
 
 def _settings(section: dict) -> str:
-    return "; ".join(f"{name}: {text}" for name, text in section["settings"].items()) + "."
+    return "; ".join(f"{name}: {text}" for name, text in section["settings"].items() if (name, text) != USUAL) + "."
 
 
 # MARK: Peers
@@ -152,6 +196,9 @@ def _settings(section: dict) -> str:
 def _peers(section: dict, picture: str) -> list[str]:
     lines = [f"![Bars: seconds of each program for each step]({picture})", "", _settings(section), ""]
     for content in section["contents"]:
+        if content is section["contents"][0]:
+            lines += [f"The picture shows medians with {content['label']}.", "", *_left(content), *_other_checks(content)]
+            continue
         steps = [step for step in STEPS if any(step in peer["steps"] for peer in content["peers"])]
         body = []
         for peer in content["peers"]:
@@ -159,46 +206,43 @@ def _peers(section: dict, picture: str) -> list[str]:
             body.append([_name(peer), *(cells if not peer["problem"] else [peer["problem"], *[""] * (len(steps) - 1)]),
                          _mebibytes(peer["both"]), _mebibytes(peer["after"])])
         lines += [f"### {content['label']}", "",
-                  "Median seconds; the last columns are disk usage with both releases and after one is forgotten.",
-                  "", *table(["", *steps, "both, MiB", "one, MiB"], body), "", *_details(content, steps), ""]
+                  "Median seconds; the last columns are disk usage with both releases and after one is forgotten.", "",
+                  *table(["", *steps, "both, MiB", "one, MiB"], body), "", *_other_checks(content)]
     lines += [section["missing"], ""] if section["missing"] else []
     lines += ["Does what is stored survive a power cut?", ""]
-    lines += [f"- {_name(peer)}: {peer['durable']}" for peer in section["contents"][0]["peers"]]
+    durable: dict[str, list[str]] = {}
+    for peer in section["contents"][0]["peers"]:
+        durable.setdefault(peer["durable"], []).append(_name(peer))
+    lines += [f"- {'; '.join(names)}: {text}" for text, names in durable.items()]
     return lines + ["", *READING]
 
 
 READING = [
-    "- castree, ostree and rsync make trees of hard links; the others write files. castree and rsync make the tree while "
-    "they store.",
-    "- Each check found a byte that was changed on purpose. castree verifies by SHA-256 here (`fsck --deep`); casync "
-    "computes a digest of both indexes; rsync keeps no sums.",
-    "- git, restic and casync compress; the generated files are random bytes. castree's disk usage includes a reserve "
-    "for working on a full disk.",
-    "- git frees space only by packing the whole repository again.",
+    "- castree, ostree and rsync make trees of hard links, castree and rsync while they store; the others write files.",
+    "- Each check found a byte that was changed on purpose. castree verifies by SHA-256 here (`fsck --deep`), casync "
+    "computes a digest of both indexes, rsync keeps no sums.",
+    "- git, restic and casync compress; the generated files are random bytes. castree's disk usage includes its reserve. "
+    "git frees space only by packing the whole repository again.",
 ]
 
 
-def _details(content: dict, steps: list[str]) -> list[str]:
-    """Of each step its spread, processor time and memory; a check by other means has a line of its own."""
-    body = []
+def _left(content: dict) -> list[str]:
+    """What the picture does not show: disk usage after one release is forgotten, and who failed."""
+    left = [f"{_name(peer)} {_mebibytes(peer['after'])}" for peer in content["peers"] if peer["after"]]
+    failed = [f"{_name(peer)}: {peer['problem']}" for peer in content["peers"] if peer["problem"]]
+    return ([f"MiB on disk after one is forgotten: {', '.join(left)}.", ""] if left else []) + [
+        line for problem in failed for line in (problem, "")]
+
+
+def _other_checks(content: dict) -> list[str]:
+    """Of each check by other means the lowest and highest time."""
+    lines = []
     for peer in content["peers"]:
-        measured = peer["steps"]
-        if any(step in measured for step in steps):
-            body.append([_name(peer), *(_spread(measured.get(step)) for step in steps)])
-        for step in measured:
-            if step not in steps and step.startswith(CHECK):
-                body.append([_name(peer) + step.removeprefix(CHECK),
-                             *(_spread(measured[step] if each == CHECK else None) for each in steps)])
-    return ["<details><summary>Lowest–highest seconds, CPU seconds, peak MiB</summary>", "",
-            *table(["", *steps], body), "", "</details>"]
-
-
-def _spread(measured: dict | None) -> str:
-    if not measured:
-        return ""
-    low, high = measured["range"]
-    memory = f", {measured['rss'] / MIB:.1f}" if measured["rss"] else ""
-    return f"{low:.3f}–{high:.3f}, {measured['cpu']:.3f}{memory}"
+        for step, measured in peer["steps"].items():
+            if step not in STEPS and step.startswith(CHECK):
+                low, high = measured["range"]
+                lines += [f"{_name(peer)}{step.removeprefix(CHECK)}: {low:.3f}–{high:.3f} s to verify all.", ""]
+    return lines
 
 
 def draw_chart(section: dict) -> str:

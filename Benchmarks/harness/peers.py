@@ -64,7 +64,7 @@ class Peer:
 
 class Castree(Peer):
     """Ours. The tree of each version stands from the beginning; another is made of hard links."""
-    name, durable, needs = "castree", "yes: four syncs, whatever the number of files", ""
+    name, durable, needs = "castree", "yes: three syncs, whatever the number of files", ""
     program: Path = Path()
     options: tuple[str, ...] = ()
 

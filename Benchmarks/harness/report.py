@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -65,26 +66,22 @@ def scale_report(bench, rows: list, settings: dict[str, str], machine: dict[str,
     """The report of `Benchmarks/scale`."""
     lines = ["# Scale", ""]
     lines += [f"- {name}: {text}" for name, text in {**settings, **machine}.items()]
-    lines += ["", "| row | work | value | limit | verdict |", "|---|---|---|---|---|"]
-    lines += [f"| {row.id} | {row.work} | " + ("" if row.value is None else f"**{row.value:.3g}** {row.unit}".rstrip())
-              + f" | {row.limit:g} {row.unit}".rstrip() + f" | {row.text} |" for row in rows]
+    lines += ["", *table(["row", "work", "value", "at most"], [
+        [row.id, row.work, "" if row.value is None else f"{row.value:.3g} {row.unit}".rstrip(),
+         f"{row.limit:g} {row.unit}".rstrip() + {"PASS": "", "FAIL": " (missed)"}.get(row.text, f" ({row.text})")]
+        for row in rows])]
     sizes = sorted(bench.sizes)
     lines += ["", "## How each cost grows", "",
-              "Medians: wall ms / CPU ms / peak MiB. The exponent b of cost = a·nᵇ is that of CPU over all sizes, then between "
-              "the two largest; the last column extrapolates wall time to 10⁸ objects with the latter.", ""]
+              "Median wall milliseconds. The exponent b of cost = a·nᵇ is that of CPU time between the two largest sizes.", ""]
     body = []
     for operation in bench.operations.values():
         cells = []
         for size in sizes:
             series = operation.series.get(size)
-            cells.append(f"{series.wall * 1e3:.1f} / {series.cpu * 1e3:.1f} / {(series.rss or 0) / MIB:.1f}"
-                         if series else "")
-        fitted = operation.exponent(lambda series: series.cpu)
-        last = operation.last_exponent(lambda series: series.cpu)
-        paper = operation.on_paper()
-        body.append([operation.work, *cells, "" if fitted is None else f"{fitted:.2f}, {last:.2f}",
-                     "" if paper is None else _duration(paper)])
-    lines += table(["work", *(f"{size:,}" for size in sizes), "exponent", "at 10⁸, on paper"], body)
+            cells.append(f"{series.wall * 1e3:.1f}" if series else "")
+        exponent = operation.exponent(lambda series: series.cpu)
+        body.append([operation.work, *cells, "" if exponent is None else f"{exponent:.2f}"])
+    lines += table(["work", *(f"{size:,}" for size in sizes), "exponent"], body)
     lines += ["", "## The index, bytes for each object", ""]
     lines += [f"- {title}: {size / objects:.1f}, {references / objects:.1f} references for each object"
               + (f", {cached:,} files in the stat cache" if cached else "") for objects, references, size, cached, title
@@ -92,13 +89,6 @@ def scale_report(bench, rows: list, settings: dict[str, str], machine: dict[str,
     lines += [f"- {'added files' if size < 0 else 'objects'}, {abs(size):,}: {text}"
               for size, text in bench.tables.items() if text]
     return "\n".join([*lines, ""])
-
-
-def _duration(seconds: float) -> str:
-    for limit, unit, name in ((1, 1e-3, "ms"), (120, 1, "s"), (7200, 60, "min")):
-        if seconds < limit:
-            return f"{seconds / unit:.3g} {name}"
-    return f"{seconds / 3600:.3g} h"
 
 
 def describe_clients() -> dict[str, str]:
@@ -125,7 +115,7 @@ def _spread(values: list[float]) -> str:
 
 def describe_servers() -> dict[str, str]:
     nginx = subprocess.run(["nginx", "-v"], capture_output=True, text=True).stderr.strip()
-    wrk = subprocess.run(["wrk", "-v"], capture_output=True, text=True).stdout.splitlines()[:1]
+    wrk = subprocess.run(["wrk", "-v"], capture_output=True, text=True).stdout.split(" [")[:1]
     return {"server peers": "; ".join([nginx.removeprefix("nginx version: "), *wrk])}
 
 
@@ -212,7 +202,9 @@ def _version(command: list[str]) -> str:
     if not shutil.which(command[0]):
         return ""
     done = subprocess.run(command, capture_output=True, text=True)
-    lines = done.stdout.strip().splitlines()
+    # The name and the version, without what else it was built of.
+    lines = [" ".join(re.split(r" (?:\(x86|\(Library|compiled with| protocol|\[epoll)", line)[0].split())
+             for line in done.stdout.strip().splitlines()]
     return lines[0] if done.returncode == 0 and lines else "version not told"
 
 

@@ -13,7 +13,6 @@ from .rows import MIB
 from .scratch import remove_tree
 from .stopwatch import BenchmarkError, Sample, Series
 
-PAPER = 10 ** 8
 LISTS_PER_ROUND = 7  # a process of a few milliseconds
 FIXED_FILES = 100
 INDEX_PER_OBJECT, INDEX_PER_REFERENCE = 150, 20
@@ -31,29 +30,12 @@ class Operation:
         self.series.setdefault(objects, Series()).samples.append(sample)
 
     def exponent(self, cost) -> float | None:
-        """The b of cost = a * objects^b, by least squares over the logarithms; None for one size."""
-        points = [(math.log(size), math.log(max(cost(series), 1e-6))) for size, series in self.series.items()]
-        if len(points) < 2:
-            return None
-        mean_x, mean_y = (sum(column) / len(points) for column in zip(*points))
-        return (sum((x - mean_x) * (y - mean_y) for x, y in points)
-                / sum((x - mean_x) ** 2 for x, _ in points))
-
-    def last_exponent(self, cost) -> float | None:
-        """The exponent between the two largest sizes, where starting weighs least."""
+        """The b of cost = a * objects^b between the two largest sizes, where starting weighs least; None for one size."""
         if len(self.series) < 2:
             return None
         small, large = sorted(self.series)[-2:]
         ratio = max(cost(self.series[large]), 1e-6) / max(cost(self.series[small]), 1e-6)
         return math.log(ratio) / math.log(large / small)
-
-    def on_paper(self) -> float | None:
-        """The wall time at 10^8 objects if it goes on growing as CPU time did last."""
-        steep = self.last_exponent(lambda series: series.cpu)
-        if steep is None:
-            return None
-        largest = max(self.series)
-        return self.series[largest].wall * (PAPER / largest) ** max(steep, 0)
 
 
 @dataclass
@@ -73,13 +55,13 @@ class Judged:
 
 def all_operations() -> list[Operation]:
     return [
-        Operation("rebuild", "`versions` with the index gone: made again from objects/ and manifests/"),
-        Operation("deep", "`fsck --deep` after that: every object hashed, fingerprints come back"),
-        Operation("versions", "open + `versions` as a process"),
-        Operation("show", "open + `show` of one small version"),
-        Operation("add-fixed", f"`add` of a directory of {FIXED_FILES} new files"),
+        Operation("rebuild", "`versions` that rebuilds the index"),
+        Operation("deep", "`fsck --deep` after that, fingerprints come back"),
+        Operation("versions", "`versions`"),
+        Operation("show", "`show` of a small version"),
+        Operation("add-fixed", f"`add` of {FIXED_FILES} new files"),
         Operation("add-share", "`add` of new files, 1 % of the objects"),
-        Operation("add-again", "`add` of these files again, one of them changed"),
+        Operation("add-again", "`add` of these again, one changed"),
         Operation("retire", "`retire` of one version"),
         Operation("gc", f"`gc` of its {PROBE_OWN} objects"),
         Operation("gc-raw", "raw/gc.c after `retire` of another: the same statements, deletions and syncs"),
@@ -87,7 +69,7 @@ def all_operations() -> list[Operation]:
         Operation("gc-none", "`gc` without garbage"),
         Operation("du", "`du`"),
         Operation("fsck", "`fsck`, page cache warm"),
-        Operation("fsck-raw", "raw/fsck.c over the same objects: read + XXH3-128, two threads"),
+        Operation("fsck-raw", "raw/fsck.c over the same objects"),
     ]
 
 
@@ -278,9 +260,11 @@ class ScaleBench:
                  for size, series in operation.series.items() if size == large]
         if peaks:
             by_id["scale-rss"].judge(max(peaks) / MIB)
+        told = False
         for objects, references, size, _, title in self.indexes:
-            row = Judged("scale-index", f"index, {title}: bytes for each object, less "
-                         f"{INDEX_PER_REFERENCE} for each of {references:,} references", INDEX_PER_OBJECT, "B")
+            what = f"index: bytes an object, less {INDEX_PER_REFERENCE} a reference" if not told else "the same"
+            row = Judged("scale-index", f"{what}; {title}, {references:,} references", INDEX_PER_OBJECT, "B")
+            told = True
             row.judge((size - INDEX_PER_REFERENCE * references) / objects)
             rows.append(row)
         for failure in self.failures:

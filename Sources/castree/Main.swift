@@ -20,8 +20,8 @@ enum CastreeProgram {
                 ls .castree/current/
 
             The store is --store DIR, else $CASTREE_STORE, else .castree. If there is no .castree \
-            here, castree uses the nearest one above that is yours and on the same file system, \
-            and says so. Only init, add, adopt, pull and trust add create a store here.
+            here, castree uses the nearest .castree further up that is yours and on the same file \
+            system, and says so. Only init, add, adopt, pull and trust add create a store here.
             """,
         options: [.store, .wait, .json, .quiet, .bytes],
         commands: commands.map(\.reportingStoreErrors),

@@ -3,7 +3,7 @@ import Expectations
 
 @testable import CASStore
 
-// DESIGN.md, "Whose files these are": an owner who swaps a directory for a link, between any two calls of root, wins nothing.
+// DESIGN.md, "Root and the owner": an owner who swaps a directory for a link, between any two calls of root, wins nothing.
 // The link that stands there from the beginning is what the call meets that comes just after the swap.
 @Suite("Root in another user's directory") final class OwnersFileSystemTests {
     private static let owner: UInt32 = 5001

@@ -2,7 +2,7 @@ import StorageTestSupport
 
 @testable import CASStore
 
-// DESIGN.md, "Whose files these are".
+// DESIGN.md, "Root and the owner".
 @Suite("A directory of root's whose neighbour swaps it for a link") struct SwappedDirectoryTests {
     private static let user: UInt32 = 5001
     private static let reason = geteuid() == 0 ? nil : "needs root"

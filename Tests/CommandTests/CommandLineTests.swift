@@ -222,7 +222,7 @@ import ProgramTestSupport
         let words = "ms, s, m, h, d, w"
         for command in ["serve", "pull", "gc", "prune", "versions"] {
             let help = try place.castree(command, "--help").text
-            expect(help.contains("TIME is one or more numbers with units, \(words)"), "\(command)")
+            expect(help.contains("TIME is one or more numbers with units (\(words))"), "\(command)")
         }
         // Where no part of a second is taken, none is named.
         for (arguments, words) in [

@@ -25,7 +25,7 @@ extension Program {
         if (command.options + options).contains(where: { $0.placeholder == "TIME" }) {
             sections.append(
                 paragraphs(
-                    "TIME is one or more numbers with units, \(Invocation.unitsOfTime): 500ms, 90s, 1h30m, 2 weeks."
+                    "TIME is one or more numbers with units (\(Invocation.unitsOfTime)): 500ms, 90s, 1h30m, 2 weeks."
                 ))
         }
         sections += exitStatuses(of: command)

@@ -67,7 +67,7 @@ extension Command {
     ) -> Command {
         Command(
             name, summary: summary,
-            discussion: discussion(repairs: !more().isEmpty) + "\n\n"
+            discussion: discussion(repairs: !more().isEmpty, ofOrigins: origin != nil) + "\n\n"
                 + examples.map { "    \(source.example($0))" }.joined(separator: "\n"),
             arguments: source.arguments + (origin == nil ? [] : [.checkedOrigin]),
             options: Option.checking + more(), statuses: .check
@@ -102,7 +102,7 @@ extension Command {
         }
     }
 
-    private static func discussion(repairs: Bool) -> String {
+    private static func discussion(repairs: Bool, ofOrigins: Bool) -> String {
         let looking = """
             Compares objects with their addresses, the index with the manifests, trees with both, \
             and the lifecycle with the store, and finds leftovers of killed writers. It is \
@@ -113,24 +113,29 @@ extension Command {
             By default it reads every object and compares its size and its XXH3 fingerprint, which \
             finds disk errors. --deep also computes every SHA-256 again, which finds tampering.
 
-            The store remembers when each object was last found sound. --since reads only the \
-            objects without such a record since then, so an interrupted check continues where it \
+            The store remembers when each object was last found sound. --since reads only objects \
+            not found sound since the time given, so an interrupted check continues where it \
             stopped, and a large store can be checked in parts, one each night. --sample reads a \
             share of the objects, always the same one for the same --seed. All other objects are \
             checked by name, size and mode only.
             """
         guard repairs else { return looking }
-        return looking + """
+        let repairing = """
 
 
             A repair announces each step, then takes it, and never guesses. It recreates a lost \
             object from any file in the store with the same bytes (in trees, in quarantine, left \
-            by downloads), and a lost manifest from its tree. --from implies --repair, and fetches \
-            damaged or missing content from an origin. A directory without an origin is refused \
+            by downloads), and a lost manifest from its tree. --from \
+            \(ofOrigins ? "implies --repair, and fetches" : "fetches") damaged or missing content \
+            from an origin. A directory without an origin is refused \
             before anything is read; a server or bucket is asked only if something is wrong, so a \
             sound store on an offline device raises no alarm. If nothing helps, a damaged object \
             goes to quarantine, and the versions that use it are incomplete until you add or pull \
             the same content again.
+            """
+        guard ofOrigins else { return looking + repairing }
+        return looking + repairing + """
+
 
             With the directory of an origin, or s3://BUCKET/PREFIX, it checks that origin instead \
             of the store: its log, what devices see, and whether every file of every release is \

@@ -14,9 +14,9 @@ extension Command {
             discussion: """
                 Deletes the objects that only retired versions used, partial downloads that no \
                 version needs, damaged objects in quarantine, and the packing data of buckets to \
-                which nothing has been published for 30 days. Its cost depends on the garbage, not on \
-                the size of the store. It is safe alongside all other commands and works on a full \
-                disk.
+                which nothing has been published for 30 days. Its cost depends on the amount of \
+                garbage, not on the size of the store. It is safe alongside all other commands and \
+                works on a full disk.
 
                 With --keep, --keep-good, --older-than or --max-size it retires versions first. A \
                 version always stays if it is current, pending, embedded, protected or shown to a \

@@ -8,7 +8,7 @@ extension Option {
         [
             .text(
                 "timeout", placeholder: "TIME",
-                "give up on a connection that is silent this long",
+                "give up on a connection that is silent for this long",
                 fallback: "30s"),
             .integer(
                 "retries", in: 0...100, "repeat a request this many times" + more,
@@ -26,7 +26,7 @@ extension Option {
                 fallback: "20s"),
             .text(
                 "total-timeout", placeholder: "TIME",
-                "end any request that takes longer than this; the next one resumes there"),
+                "end any request that takes longer than this; the next one continues it"),
             leastRate,
             .text(
                 "netrc-file", placeholder: "FILE",

@@ -29,7 +29,7 @@ extension Command {
             signed.
 
             After 'castree trust add' the store accepts only releases that their publisher has \
-            signed. Everything else changes nothing and ends with status 22.
+            signed. Anything else changes nothing, and the exit status is 22.
 
             If a mandatory release is pending afterwards, the status is 25: start the app again \
             soon. Status 23 means that the origin cannot be reached, 20 that the release is banned \
@@ -65,8 +65,8 @@ extension Option {
         .flag("keep", "keep the version without making it current or pending"),
         .integer(
             "keep-good", in: 1...1000,
-            "if there is no space, retire all but the newest N versions that proved good, and "
-                + "also a pending one that was never shown"),
+            "if there is no space, retire a pending version that was never shown, and all others "
+                + "but the newest N that proved good"),
         .choice(
             "switch", of: ["now", "next-start"],
             "when to show the version: now (as --activate) or next-start; not with --activate or --keep",
@@ -87,20 +87,20 @@ extension Option {
             fallback: "0s"),
         .integer(
             "max-entries", in: 1...4_000_000,
-            "refuse a version with more entries than this, before they exhaust the memory",
+            "refuse a version with more entries than this, before they exhaust memory",
             fallback: 250_000),
         .flag(
             "json-lines",
             "print findings and progress, one JSON document per line; the last is the result"
         ),
-        .flag("no-create", "end with status 3 if there is no store; create none"),
+        .flag("no-create", "if there is no store, create none and end with status 3"),
     ]
 
     static let device: [Option] = [
         .text(
             "device", placeholder: "ID",
-            "the device's identity, which decides its roll-outs; never in reports [default: a random one "
-                + "kept in the store]"
+            "the device's identity, which decides whether a roll-out reaches it; never in reports "
+                + "[default: a random one kept in the store]"
         ),
         .text(
             "app", placeholder: "KIND=VALUE",

@@ -16,8 +16,8 @@ extension Command {
             until 'castree unban'. A start that a reboot ended does not count, unless it is the \
             third in a row. Content that is known good under another name needs no confirmation.
 
-            A pending mandatory release is started even if the current version is unconfirmed; \
-            that one then counts neither as good nor as failed.
+            A pending mandatory release is started even if the current version is unconfirmed; the \
+            current version then counts as neither good nor failed.
 
             If a running server watches the start, the server judges it, and boot prints the \
             server's token.

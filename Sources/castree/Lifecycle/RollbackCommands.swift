@@ -9,8 +9,8 @@ extension Command {
         discussion: """
             Use it when the current version turns out to be broken. The newest known good version \
             becomes current, or else the one before the version being tried, or else the embedded \
-            one. The content of the broken version is banned: no version with it is activated \
-            until 'castree unban'. The first 1,000 bytes of --reason are kept.
+            one. The content of the broken version is banned: no version with that content is \
+            activated until 'castree unban'. The first 1,000 bytes of --reason are kept.
 
                 castree rollback --reason "white page on iPad"
             """,

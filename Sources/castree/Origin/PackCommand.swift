@@ -54,7 +54,7 @@ extension Option {
             repeats: true, completion: .versions()),
         .flag(
             "fetch-bases",
-            "fetch from the bucket those older releases that the store is missing; otherwise they get no pack"
+            "fetch from the bucket those older releases that the store is missing; otherwise no pack is made from them"
         ),
     ]
 }

@@ -22,12 +22,12 @@ extension Command {
                 castree publish 42 /srv/www/updates --rollout 5 --channel beta
                 castree publish 42 /srv/www/updates --require minimumAppVersion=3.1
 
-            First it makes packs: one of everything, and a delta from each of the channel's last \
+            First it makes packs: a full one, and a delta from each of the channel's last \
             releases, so that a device downloads only the changed parts of files, in one request. \
             Packs save bytes, but devices do not need them: if there is no space, the version is \
-            offered without them. If seconds count, --packs-later offers the version first. castree \
-            pack makes the packs of a version that was published without them. Publishing a \
-            version again keeps its packs and adds missing ones.
+            offered without them. If seconds count, --packs-later offers the version first. \
+            castree pack makes the packs of a version that was published without them. Publishing \
+            a version again keeps its packs and adds missing ones.
 
                 castree publish 42 /srv/www/updates --pack-base 40
                 castree publish 42 /srv/www/updates --packs-later
@@ -98,7 +98,7 @@ extension Option {
             repeats: true, completion: .words { _ in Requirement.kinds.map { $0 + "=" } }),
         .text(
             "group", placeholder: "NAME",
-            "offer it only to devices in this group, or in one of several; the same as --require group=NAME",
+            "offer it only to devices in this group or, if repeated, in any of them; the same as --require group=NAME",
             repeats: true),
         .flag("mandatory", "require apps to install this version before they continue"),
     ]
@@ -112,12 +112,12 @@ extension Option {
         .flag(
             "verify",
             "read the origin's files, including packs, and replace damaged ones; in a directory, "
-                + "without offering an older version again"),
+                + "an older version is not offered again"),
         .flag(
             "force", "create an origin in a directory that is not empty; not for buckets"),
         .integer(
             "max-entries", in: 1...4_000_000,
-            "allow a version of this many files and directories, for devices with the same option",
+            "allow up to this many files and directories, for devices with the same option",
             fallback: DeviceLimits.entryCountDefault),
         .flag("dry-run", "print what would be written, and write nothing"),
         .text(

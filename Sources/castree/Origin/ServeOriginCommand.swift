@@ -26,11 +26,11 @@ extension Command {
             publish, withdraw and prune take effect with the next request. A request sees the \
             origin before or after a change, never a mixture.
 
-            For an origin in a bucket, --cache names a directory that keeps each needed file after \
-            it was fetched once. The server looks for changes every --refresh. Above --cache-size \
-            it deletes the least recently used files, but none that is being sent. If the bucket \
-            cannot be reached, it continues to answer from the cache. Only one server can use a \
-            cache at a time.
+            For an origin in a bucket, --cache names a directory that keeps each needed file once \
+            it has been fetched. The server looks for changes at intervals of --refresh. Above \
+            --cache-size it deletes the least recently used files, but never one that is being \
+            sent. If the bucket cannot be reached, it continues to answer from the cache. Only one \
+            server can use a cache at a time.
 
                 castree origin serve s3://updates/app --cache /var/cache/castree
 
@@ -121,7 +121,7 @@ extension Option {
                 "keep at most this much; K, M and G are powers of 1024", fallback: "10G"),
             .text(
                 "refresh", placeholder: "TIME",
-                "look for changes of an s3:// origin this often", fallback: "10s"),
+                "look for changes to an s3:// origin this often", fallback: "10s"),
         ] + servingBucket
 
     fileprivate static let baseURL = Option.text(

@@ -11,8 +11,8 @@ extension Command {
         discussion: """
             Renews signatures that expire: run it from cron before they do. Devices ignore expired \
             pointers, but continue to run what they have. The releases stay as they are. With \
-            --adopt it also signs a channel that nobody has signed yet. It can also add signatures \
-            by further keys.
+            --adopt it also signs a channel that nobody has signed yet. It can also add the \
+            signatures of further keys.
 
                 castree resign /srv/www/updates --sign-key release.key --valid-for 30d
                 castree resign /srv/www/updates --sign-key release.key --adopt

@@ -11,10 +11,10 @@ extension Command {
         "withdraw", summary: "withdraws a published version from a channel",
         discussion: """
             Devices that have the version move to the newest remaining release of the channel, \
-            even if it is older. The same files are withdrawn under every name. If no release \
-            remains, devices keep what they have; --embedded sends every device back to the version \
-            shipped with the app. Nothing is deleted: castree prune does that later. You can publish \
-            the version again.
+            even if it is older. Other versions with the same files are withdrawn, too. If no \
+            release remains, devices keep what they have; --embedded sends every device back to \
+            the version shipped with the app. Nothing is deleted: castree prune does that later. \
+            You can publish the version again.
 
                 castree withdraw 42 /srv/www/updates
                 castree withdraw 42 /srv/www/updates --embedded

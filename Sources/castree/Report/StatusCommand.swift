@@ -14,12 +14,13 @@ extension Command {
             may run it every minute. (castree fsck reads the content.) A 'wrong' line needs \
             attention. It says that the current version is incomplete, the last check left \
             problems, the newest version is banned, the current one fails to start and there is \
-            none to roll back to, a process is stopped, the disk is full, or a file of the store \
-            cannot be read; that an origin has not answered for a week, offers something older \
-            than before, or has an expired signature; that updates have failed for an hour, at \
-            least three times, or once for a reason that no retry cures (the disk is too small, or \
-            untrusted keys have signed); that a service worker has shown a stale page for a day; or \
-            that nobody has continued the download of an incomplete version for a day.
+            none to roll back to, a process is stopped, the disk is full or read-only, or a file \
+            of the store cannot be read. It also reports an origin that has not answered for a \
+            week, offers something older than before, or has an expired signature; updates that \
+            have failed at least three times and for an hour, or once for a reason that retrying \
+            cannot cure (the disk is too small, or untrusted keys have signed); a service worker \
+            that has shown a stale page for a day; and an incomplete version whose download nobody \
+            has continued for a day.
 
                 castree status
                 castree status --json | jq -r '.problems[].message'

@@ -139,7 +139,7 @@ extension Option {
             repeats: true),
         .flag(
             "skip-junk",
-            "leave out the clutter of operating systems: .DS_Store, ._* of macOS, __MACOSX/, "
+            "leave out operating-system clutter: .DS_Store, macOS's ._* files, __MACOSX/, "
                 + "Thumbs.db, desktop.ini"),
     ]
 }

@@ -1,6 +1,6 @@
 import OriginTestSupport
 
-// DESIGN.md, "Whose files these are": the owner of the directory above may fail root's looks, and exchange directories
+// DESIGN.md, "Root and the owner": the owner of the directory above may fail root's looks, and exchange directories
 // between any two of them.
 @Suite("An origin of another user that root publishes to") struct OthersOriginTests {
     private static let owner: UInt32 = 5001

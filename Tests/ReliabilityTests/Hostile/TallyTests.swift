@@ -5,32 +5,36 @@ import Expectations
     private static let root = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
-    /// A test, or a case of one, that a row names.
+    /// A test, or a case of one, that an item names.
     private struct Named {
         var suite: String
         var test: String
-        /// What the row says of it behind its name: "only as root".
+        /// What the item says of it behind its name: "only as root".
         var remark = ""
     }
 
-    /// The rows of the table: number, group, what holds it.
+    /// The items of the list: number, group, what holds it.
     private func rows() throws -> [(number: Int, tests: [Named])] {
         let page = try String(
             contentsOf: Self.root.appending(path: "docs/reliability.md"), encoding: .utf8)
         var rows: [(Int, [Named])] = []
-        for line in page.split(separator: "\n") where line.hasPrefix("| ") {
-            let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
-            guard cells.count == 3, let number = Int(cells[0]) else { continue }
-            rows.append((number, Self.tests(in: cells[2])))
+        // A line that continues an item is indented by four.
+        let lines = page.replacingOccurrences(of: "\n    ", with: " ").split(separator: "\n")
+        for line in lines {
+            let parts = line.split(separator: ": ", maxSplits: 1)
+            guard parts.count == 2, let dot = parts[0].firstIndex(of: "."),
+                let number = Int(parts[0][..<dot])
+            else { continue }
+            rows.append((number, Self.tests(in: String(parts[1]))))
         }
         return rows
     }
 
     /// A suite stands before its tests, which stand between backticks; remarks stand in parentheses.
-    private static func tests(in cell: String) -> [Named] {
+    private static func tests(in text: String) -> [Named] {
         var suite = ""
         var tests: [Named] = []
-        for match in cell.matches(of: #/\(([^()]*)\)|`([^`]+)`|([A-Za-z.]+)/#) {
+        for match in text.matches(of: #/\(([^()]*)\)|`([^`]+)`|([A-Za-z.]+)/#) {
             if let name = match.3 {
                 suite = String(name)
             } else if let test = match.2 {

@@ -2,7 +2,7 @@ import WebTestSupport
 
 @testable import ServeFromCAS
 
-// E3: whoever was given a cookie can plant it in another browser, from any port of the same host.
+// Whoever was given a cookie can plant it in another browser, from any port of the same host.
 @Suite("A cookie that another browser was given")
 struct StrayCookieTests {
     /// How it comes with the page's own.

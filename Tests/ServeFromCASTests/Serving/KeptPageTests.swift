@@ -2,7 +2,7 @@ import StorageTestSupport
 
 @testable import ServeFromCAS
 
-// A5: the server answers a navigation with one version, and a service worker shows another's page in its place.
+// The server answers a navigation with one version, and a service worker shows another's page in its place.
 @Suite("A page that a service worker keeps")
 struct KeptPageTests {
     /// What a page may say of itself that is not of version 2.

@@ -62,7 +62,9 @@ struct ServerOptionsTests {
 
     @Test(
         "that browsers would drop, with the marks of pages, are refused: Permissions-Policy",
-        arguments: ["geolocation 'self'; camera 'none'", "camera=(), ", "camera=(self", "Camera=()"])
+        arguments: [
+            "geolocation 'self'; camera 'none'", "camera=(), ", "camera=(self", "Camera=()",
+        ])
     func policy(_ value: String) throws {
         var options = SiteOptions()
         expectRefusal(.badField) { try options.add("permissions-policy", value) }

@@ -2,7 +2,7 @@ import StorageTestSupport
 
 @testable import ServeFromCAS
 
-// E2, E3: a page of another port of localhost sets cookies for this server, too.
+// A page of another port of localhost sets cookies for this server, too.
 @Suite("Cookies that servers at other ports set")
 struct StrangersCookieTests {
     /// A kiosk whose next page starts version 2, and the cookie that a stranger was given for version 1.

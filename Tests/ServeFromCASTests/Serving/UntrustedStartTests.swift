@@ -2,7 +2,7 @@ import StorageTestSupport
 
 @testable import ServeFromCAS
 
-// E2: what Chromium sends over plain http to a name other than localhost, which says nothing of the page behind it. A
+// What Chromium sends over plain http to a name other than localhost, which says nothing of the page behind it. A
 // page of another site that keeps its address to itself (`no-referrer`) sends no cookie (`Lax`), and keeps none.
 @Suite("Where browsers do not say what they load, a start")
 struct UntrustedStartTests {
