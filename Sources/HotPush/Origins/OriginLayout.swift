@@ -149,7 +149,7 @@ package enum OriginLayout {
 
     package static func trustVersion(of path: String) -> Int64? {
         let digits = path.dropFirst(trust.utf8.count + 1).dropLast(suffix.utf8.count)
-        guard let version = Int64(digits), TrustFile.versions ~= version, trust(version) == path
+        guard let version = Int64(digits), 1...ChannelPointer.sequenceMax ~= version, trust(version) == path
         else { return nil }
         return version
     }
