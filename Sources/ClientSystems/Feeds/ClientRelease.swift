@@ -5,7 +5,7 @@ import Platform
 
 /// A release that is about to be offered to the clients of a system.
 struct ClientRelease {
-    var release: OfferedRelease
+    var release: ChannelRelease
     var configuration: ClientConfiguration
     /// Its files; `nil` if clients are to return to what was shipped with the app.
     var content: ClientContent?

@@ -40,7 +40,7 @@ extension ClientHistory {
     }
 
     struct Lacking: Sendable, Hashable {
-        var release: OfferedRelease
+        var release: ChannelRelease
         var isAgain: Bool
     }
 
@@ -103,12 +103,12 @@ extension ChannelPointer {
 }
 
 extension ClientOffer {
-    func isOffer(of release: OfferedRelease) -> Bool {
+    func isOffer(of release: ChannelRelease) -> Bool {
         if case .version(_, let facts) = target, facts != release.facts?.address { return false }
         return hasTarget(of: release)
     }
 
-    private func hasTarget(of release: OfferedRelease) -> Bool {
+    private func hasTarget(of release: ChannelRelease) -> Bool {
         switch (target, release.target) {
         case (.embedded, .embedded): true
         case (.version(let mine, _), .version(let theirs)): mine.unplaced == theirs.unplaced

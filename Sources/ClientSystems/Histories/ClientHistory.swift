@@ -35,7 +35,7 @@ struct ClientChannel: Sendable, Hashable {
     var past: [ClientOffer]
 
     struct Live: Sendable, Hashable {
-        var release: OfferedRelease
+        var release: ChannelRelease
         var offer: ClientOffer
     }
 

@@ -96,7 +96,7 @@ extension ClientAnnouncing {
     private func refuseNarrowing(
         _ pointer: ChannelPointer, upon before: ChannelPointer, _ clients: ClientLog
     ) throws(StoreError) {
-        func share(_ release: OfferedRelease) -> Int { release.rollout?.perMille ?? 1000 }
+        func share(_ release: ChannelRelease) -> Int { release.rollout?.perMille ?? 1000 }
         // Only the first is offered now; an older one may have been for fewer when others got its content.
         guard let release = pointer.releases.first, let content = release.version?.content,
             let wider = before.releases.first(where: { old in

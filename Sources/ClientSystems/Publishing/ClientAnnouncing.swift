@@ -251,7 +251,7 @@ package struct ClientAnnouncing: OfferAnnouncing {
     }
 
     private static func withoutFacts(
-        _ release: OfferedRelease, _ system: ClientSystem, _ clients: ClientLog
+        _ release: ChannelRelease, _ system: ClientSystem, _ clients: ClientLog
     ) -> String {
         let name = release.version?.name.description ?? "embedded"
         return
@@ -262,7 +262,7 @@ package struct ClientAnnouncing: OfferAnnouncing {
 
 package struct ClientOutcome: Sendable {
     package var system: ClientSystem
-    package var release: OfferedRelease
+    package var release: ChannelRelease
     package var objections: [ClientObjection]
     package var prepared: PreparedClientOffer?
 }

@@ -10,7 +10,7 @@ extension ClientRelease {
     /// A release of an origin; `nil` if it has no facts there, or something is missing.
     /// - Parameter now: in milliseconds since 1970.
     static func published(
-        _ release: OfferedRelease, now: Int64, for configuration: ClientConfiguration,
+        _ release: ChannelRelease, now: Int64, for configuration: ClientConfiguration,
         in clients: ClientLog
     ) throws(StoreError) -> ClientRelease? {
         guard release.version != nil else {
@@ -27,7 +27,7 @@ extension ClientRelease {
     }
 
     init(
-        _ release: OfferedRelease, _ content: ReleaseContent, now: Int64,
+        _ release: ChannelRelease, _ content: ReleaseContent, now: Int64,
         for configuration: ClientConfiguration, in clients: ClientLog
     ) {
         self.init(

@@ -23,7 +23,7 @@ public struct ChannelPointer: Sendable, Hashable {
     /// When the pointer was written, in seconds since 1970; for people.
     package var createdAt: Int64
     /// What is offered, newest first.
-    public var releases: [OfferedRelease]
+    public var releases: [ChannelRelease]
     /// Withdrawn versions, latest first, at most ``withdrawnCountMax``; no other content gets their names.
     package var withdrawn: [WithdrawnVersion] = []
     /// The entry of the origin's log that has it; `nil` for the first entry, and without a log.
@@ -54,7 +54,7 @@ package struct WithdrawnVersion: Sendable, Hashable {
 }
 
 /// One release as a channel offers it.
-public struct OfferedRelease: Sendable, Hashable {
+public struct ChannelRelease: Sendable, Hashable {
     /// What a device should run.
     package var target: Target
     /// The pointer's sequence when the release was offered, larger than every older release's.
@@ -110,7 +110,7 @@ public struct OfferedRelease: Sendable, Hashable {
     }
 
     /// Whether every device that may have this release may have `newer`, so that nobody reaches this one.
-    func isHidden(by newer: OfferedRelease) -> Bool {
+    func isHidden(by newer: ChannelRelease) -> Bool {
         if let rollout = newer.rollout, rollout.perMille < 1000 { return false }
         for requirement in newer.requirements where !requirements.contains(requirement) {
             return false

@@ -209,7 +209,7 @@ package struct DeliveryEntry: Sendable, Hashable {
     ///   - pointer: gives the names of contents.
     ///   - others: give the names that `pointer` does not.
     package static func all(
-        of delivery: Delivery, _ release: OfferedRelease, in pointer: ChannelPointer,
+        of delivery: Delivery, _ release: ChannelRelease, in pointer: ChannelPointer,
         besides others: [ChannelPointer] = []
     ) -> [DeliveryEntry] {
         guard let version = release.version, let published = release.delivery else { return [] }

@@ -18,7 +18,7 @@ extension Rollout {
     }
 }
 
-extension OfferedRelease {
+extension ChannelRelease {
     var audience: Audience {
         var audience = Audience()
         audience.rollout = rollout
@@ -33,7 +33,7 @@ extension Requirement {
     package static let epochs = "epochs"
 }
 
-extension OfferedRelease {
+extension ChannelRelease {
     var writtenRequirements: [Requirement] {
         // A later castree may have written a stricter requirement of this kind.
         guard let version, version.epoch > 0, !requirements.haveEpochs else { return requirements }

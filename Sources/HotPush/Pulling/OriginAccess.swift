@@ -248,7 +248,7 @@ extension OriginAccess {
     /// The delivery that a release names; `nil` if it names none.
     /// - Throws: `.badPack`, `.tooLarge`, `.network` if it is useless; `.interrupted`.
     func delivery(
-        of release: OfferedRelease, at location: OriginLocation
+        of release: ChannelRelease, at location: OriginLocation
     ) throws(StoreError) -> Delivery? {
         guard let published = release.delivery, let version = release.version else { return nil }
         let answer = try document(

@@ -177,7 +177,7 @@ extension OriginInquiry {
     /// All releases, or the one that ``PullOptions/release`` names; throws `.notOffered` with what there is.
     private func candidates(
         of pointer: ChannelPointer
-    ) throws(StoreError) -> [OfferedRelease] {
+    ) throws(StoreError) -> [ChannelRelease] {
         guard let wanted = options.release else { return pointer.releases }
         let names = pointer.releases.map { $0.version?.name.description }
         if let place = names.firstIndex(of: wanted) { return [pointer.releases[place]] }
@@ -237,7 +237,7 @@ extension OriginInquiry {
         return order
     }
 
-    private func objections(to offered: OfferedRelease) throws(StoreError) -> [String] {
+    private func objections(to offered: ChannelRelease) throws(StoreError) -> [String] {
         if options.isForced { return [] }
         let name = offered.version.map { "version \($0.name)" } ?? "the embedded version"
         let reasons =

@@ -134,7 +134,7 @@ extension OriginRepair {
     private static var locatingManifestCountMax: Int { 64 }
 
     /// Returns nothing if the channels are unusable: the origin may still have objects.
-    private func offered(by origin: String) throws(StoreError) -> [OfferedRelease] {
+    private func offered(by origin: String) throws(StoreError) -> [ChannelRelease] {
         let pointers = try unlessInterrupted { () throws(StoreError) in
             try access.pointers(of: origin, countMax: Self.channelCountMax)
         }

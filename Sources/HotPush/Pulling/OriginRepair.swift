@@ -150,7 +150,7 @@ package struct OriginRepair: PullStep {
 
     /// Returns whether the version is complete.
     private func restore(
-        _ lost: LostManifest, _ offered: OfferedRelease, of pointer: ChannelPointer,
+        _ lost: LostManifest, _ offered: ChannelRelease, of pointer: ChannelPointer,
         at location: OriginLocation
     ) throws(StoreError) -> Bool {
         guard let published = offered.version else { return false }
@@ -165,7 +165,7 @@ package struct OriginRepair: PullStep {
 }
 
 extension LostManifest {
-    fileprivate func isOffered(by release: OfferedRelease) -> Bool {
+    fileprivate func isOffered(by release: ChannelRelease) -> Bool {
         guard let offered = release.version else { return false }
         // Its name may be a variant, if other content had taken its own.
         let name = offered.name.description

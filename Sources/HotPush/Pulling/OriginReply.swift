@@ -25,7 +25,7 @@ package struct PassedOverRelease: Sendable, Hashable {
 package struct OriginReply: Sendable {
     package var answer: OriginAnswer
     /// The chosen release as the channel's pointer offers it; without one, the newest.
-    var offered: OfferedRelease?
+    var offered: ChannelRelease?
     /// The release behind ``OriginAnswer/known(version:)``, if its document was read.
     var known: Release?
     /// The channel's pointer; nil for other formats and for an older copy.

@@ -7,7 +7,7 @@ struct PublishedDocuments: PullStep {
 
     /// A release of a channel: with its files, or as a promise if its manifest comes with a pack.
     func release(
-        _ published: PublishedVersion, _ offered: OfferedRelease, of pointer: ChannelPointer,
+        _ published: PublishedVersion, _ offered: ChannelRelease, of pointer: ChannelPointer,
         at location: OriginLocation
     ) throws(StoreError) -> FoundRelease {
         let format = CastreeFormat()
@@ -166,7 +166,7 @@ struct PublishedDocuments: PullStep {
 
     /// The ways to fetch a release by packs; `nil` if none helps here, or the answer is useless.
     func choice(
-        for published: PublishedVersion, _ offered: OfferedRelease, at location: OriginLocation
+        for published: PublishedVersion, _ offered: ChannelRelease, at location: OriginLocation
     ) throws(StoreError) -> DeliveryChoice? {
         guard options.takesPacks,
             let delivery = try delivery(of: offered, at: location)
@@ -176,7 +176,7 @@ struct PublishedDocuments: PullStep {
     }
 
     func delivery(
-        of offered: OfferedRelease, at location: OriginLocation
+        of offered: ChannelRelease, at location: OriginLocation
     ) throws(StoreError) -> Delivery? {
         do throws(StoreError) {
             return try access.delivery(of: offered, at: location)

@@ -202,7 +202,7 @@ public final class PullSource: UpdateSource {
 extension Release {
     /// A placeholder for an offer whose manifest was not fetched, because the store has it or it is not for this
     /// device.
-    fileprivate init(installed name: String, _ offered: OfferedRelease?) throws(StoreError) {
+    fileprivate init(installed name: String, _ offered: ChannelRelease?) throws(StoreError) {
         self.init(
             family: CastreeFormat().family, version: try VersionName(name), trust: .digest,
             received: [])

@@ -343,7 +343,7 @@ package struct LiveRelease: Sendable, Hashable {
     package let facts: PublishedFacts?
 
     /// Returns `nil` for what was shipped with the app.
-    package init?(_ offered: OfferedRelease) {
+    package init?(_ offered: ChannelRelease) {
         guard let version = offered.version else { return nil }
         self.version = version
         delivery = offered.delivery

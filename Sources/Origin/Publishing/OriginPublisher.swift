@@ -140,7 +140,7 @@ package struct OriginPublisher: Sendable {
 
     /// Puts a release at the head or, if it is older and only verified, in its position; `nil` if nothing changes.
     func offering(
-        _ release: OfferedRelease, _ version: PublishedVersion, upon before: ChannelPointer
+        _ release: ChannelRelease, _ version: PublishedVersion, upon before: ChannelPointer
     ) -> ChannelPointer? {
         guard options.verifiesObjects, before.offersOlder(version) else {
             let base =
@@ -154,7 +154,7 @@ package struct OriginPublisher: Sendable {
     private func place(
         _ offer: ReleaseOffer, _ upload: ReleaseUpload, _ packing: ReleasePacking,
         _ facts: FactsUpload, _ log: OriginLog, _ source: ReleaseSource, in state: inout OriginState
-    ) throws(StoreError) -> OfferedRelease {
+    ) throws(StoreError) -> ChannelRelease {
         while true {
             let version = try upload.place(in: &state)
             let number = state.number

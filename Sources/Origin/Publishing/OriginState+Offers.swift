@@ -22,13 +22,13 @@ extension OriginState {
         return nil
     }
 
-    private func releases(besides channel: ChannelName) -> [OfferedRelease] {
+    private func releases(besides channel: ChannelName) -> [ChannelRelease] {
         pointers.filter { $0.key != channel }.sorted { $0.key < $1.key }.flatMap(\.value.releases)
             .sorted { ($0.createdAt, $0.sequence) > ($1.createdAt, $1.sequence) }
     }
 
     /// What a channel offers, then all others, each newest first.
-    func releases(first channel: ChannelName) -> [OfferedRelease] {
+    func releases(first channel: ChannelName) -> [ChannelRelease] {
         (pointers[channel]?.releases ?? []) + releases(besides: channel)
     }
 

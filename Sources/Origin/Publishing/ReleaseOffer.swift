@@ -31,10 +31,10 @@ public struct ReleaseOffer: Sendable, Hashable {
     }
 
     /// The release of a target; the pointer sets its sequence.
-    func release(_ target: OfferedRelease.Target) -> OfferedRelease {
+    func release(_ target: ChannelRelease.Target) -> ChannelRelease {
         // A roll-out to everybody is no roll-out.
         let isPartial = (rollout?.perMille ?? 1000) < 1000
-        return OfferedRelease(
+        return ChannelRelease(
             target, sequence: 1, createdAt: 0, rollout: isPartial ? rollout : nil,
             requirements: requirements, isMandatory: isMandatory)
     }

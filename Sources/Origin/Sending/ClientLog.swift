@@ -238,12 +238,12 @@ package final class ClientLog {
     }
 
     /// The files of a release; `nil` if it has no facts, or something is missing.
-    package func content(of release: OfferedRelease) throws(StoreError) -> ReleaseContent? {
+    package func content(of release: ChannelRelease) throws(StoreError) -> ReleaseContent? {
         try source.content(of: release)
     }
 
     /// - Throws: `.damagedOrigin` if the documents of a release are lost, so that nobody can be told of it.
-    package func checkContent(of offered: OfferedRelease) throws(StoreError) {
+    package func checkContent(of offered: ChannelRelease) throws(StoreError) {
         guard let release = LiveRelease(offered) else { return }
         let files = ReleaseFiles(release, source.storage, nil)
         _ = (try files.facts(), try files.manifest())

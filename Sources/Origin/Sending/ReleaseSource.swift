@@ -45,7 +45,7 @@ final class ReleaseSource {
     }
 
     /// The files of a release for other systems' clients; `nil` if it has no facts, or something is missing.
-    func content(of offered: OfferedRelease) throws(StoreError) -> ReleaseContent? {
+    func content(of offered: ChannelRelease) throws(StoreError) -> ReleaseContent? {
         guard let release = LiveRelease(offered) else { return nil }
         if let known = contents[release] { return known }
         // No release without facts is announced, so its manifest need not be fetched.
