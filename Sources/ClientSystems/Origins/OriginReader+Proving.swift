@@ -85,8 +85,7 @@ extension OriginReader {
             let bytes = try bytes(
                 of: OriginKey(.object, address), byteCount: byteCount, mayRead: mayRead)
         else {
-            throw StoreError(
-                .damagedOrigin,
+            throw .damagedOrigin(
                 "\(OriginLayout.path(.object, address)) is missing; castree publish --verify repairs it",
                 object: address)
         }
@@ -98,8 +97,7 @@ extension OriginReader {
     ) -> StoreError {
         let path = OriginLayout.clientHistory(of: key.channel, key.system.rawValue)
         let name = offer.version.map { "version \($0.name)" } ?? "the embedded version"
-        return StoreError(
-            .untrusted,
+        return .untrusted(
             "what \(path) says of \(name) does not follow from the release, which is signed: \(problem); nobody is "
                 + "answered from it: \(Self.rewriting)")
     }

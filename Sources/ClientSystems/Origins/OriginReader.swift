@@ -1,5 +1,6 @@
 package import CASStore
 package import HotPush
+import Origin
 import Synchronization
 import VersionTree
 
@@ -127,6 +128,240 @@ package final class OriginReader: Sendable {
         OriginReader(
             origin, trust: trust, baseURL: baseURL, limits: limits, now: now,
             whyUnseen: whyUnseen, afterPointer: afterPointer)
+    }
+
+    func configuration(
+        of system: ClientSystem, mayRead: Bool
+    ) throws(StoreError) -> Kept<ClientConfiguration> {
+        let path = OriginLayout.clientConfiguration(of: system.rawValue)
+        let known = state.withLock { $0.configurations[system] }
+        let kept = try current(path, known, limit: ClientConfiguration.byteCountMax, mayRead) {
+            (bytes) throws(StoreError) in
+            var configuration = try ClientConfiguration(parsing: bytes, of: system)
+            if let baseURL = self.baseURL { configuration.baseURL = baseURL }
+            return configuration
+        }
+        state.withLock { $0.configurations[system] = kept }
+        return kept
+    }
+
+    /// What a channel offers to the clients of a system, and a number that changes with it; `nil` without the
+    /// channel.
+    func channel(
+        _ name: ChannelName, for system: ClientSystem, mayRead: Bool
+    ) throws(StoreError) -> (channel: ClientChannel?, number: UInt64) {
+        let pointer = try pointer(name, mayRead: mayRead)
+        afterPointer()
+        let history = try history(of: name, for: system, mayRead: mayRead)
+        guard let offered = try pointer.outcome.get() else {
+            if let why = whyUnseen(name) { throw why }
+            return (nil, pointer.reading)
+        }
+        if let trust, !trust.isInForce(offered, now: now()) {
+            throw .untrusted(
+                "the pointer of channel \(name) has expired; nobody is answered from it until it is signed anew (castree resign)"
+            )
+        }
+        let told = try history.outcome.get()
+        let key = ChannelKey(channel: name, system: system)
+        let joined = state.withLock { state in
+            if let known = state.joined[key], known.pointer == pointer.reading,
+                known.history == history.reading
+            {
+                return known
+            }
+            let joined = Joined(
+                pointer: pointer.reading, history: history.reading,
+                channel: ClientChannel(offered, told ?? ClientHistory(system, name)),
+                number: state.nextReading())
+            state.joined[key] = joined
+            return joined
+        }
+        if trust != nil {
+            try prove(joined.channel, joined.number, offered, for: system, mayRead: mayRead)
+        }
+        return (joined.channel, joined.number)
+    }
+
+    private func pointer(
+        _ name: ChannelName, mayRead: Bool
+    ) throws(StoreError) -> Kept<ChannelPointer> {
+        let known = state.withLock { $0.pointers[name] }
+        let kept = try current(
+            OriginLayout.pointer(name), known, limit: ChannelPointer.byteCountMax, mayRead
+        ) { (bytes) throws(StoreError) in
+            let pointer = try ChannelPointer(parsing: bytes, of: name)
+            if let trust = self.trust {
+                try trust.admit(pointer, now: self.now()) { (version) throws(StoreError) in
+                    try self.origin.trustFile(version)
+                }
+            }
+            return pointer
+        }
+        // Missing trust may arrive after its pointer, so a refusal is not kept.
+        if trust != nil, kept.status != nil, case .failure = kept.outcome { return kept }
+        state.withLock { $0.pointers[name] = kept }
+        return kept
+    }
+
+    private func history(
+        of channel: ChannelName, for system: ClientSystem, mayRead: Bool
+    ) throws(StoreError) -> Kept<ClientHistory> {
+        let key = ChannelKey(channel: channel, system: system)
+        let known = state.withLock { $0.histories[key] }
+        let kept = try current(
+            OriginLayout.clientHistory(of: channel, system.rawValue), known,
+            limit: ClientHistory.byteCountMax, mayRead
+        ) { (bytes) throws(StoreError) in
+            try ClientHistory(parsing: bytes, of: channel, system)
+        }
+        state.withLock { $0.histories[key] = kept }
+        return kept
+    }
+
+    /// What mends a file that differs from the log.
+    static let rewriting = "castree fsck --repair writes it again from the log"
+
+    /// The current value of a file: the known one if the file has not changed, else what reading it yields.
+    ///
+    /// Failures to understand are kept as well, or the file would be read for each request; failures to read are not.
+    /// A file that the log names and that is not here is lost: no client is told that it never existed.
+    func current<Value: Sendable>(
+        _ path: String, _ known: Kept<Value>?, limit: Int, _ mayRead: Bool,
+        _ understand: ([UInt8]) throws(StoreError) -> Value
+    ) throws(StoreError) -> Kept<Value> {
+        let status = try origin.status(of: path)
+        if let known, known.isOf(status, at: now()) { return known }
+        guard mayRead else {
+            throw StoreError(.unread, "\(path) has to be read")
+        }
+        let reading = state.withLock { $0.nextReading() }
+        guard let file = try origin.file(path, limit: limit) else {
+            return Kept(
+                status: nil,
+                outcome: try origin.logNames(path, at: now())
+                    ? .failure(DirectoryOrigin.lost(path)) : .success(nil),
+                reading: reading, missedAt: now())
+        }
+        let outcome: Result<Value?, StoreError>
+        do throws(StoreError) {
+            outcome = .success(try understand(file.bytes))
+        } catch {
+            let isDamaged = [.badClients, .badPointer].contains(error.code)
+            outcome = .failure(
+                isDamaged
+                    ? StoreError(error.code, "\(error.message); \(Self.rewriting)") : error)
+        }
+        return Kept(status: file.status, outcome: outcome, reading: reading)
+    }
+
+    package func file(
+        _ path: String, limit: Int, mayRead: Bool
+    ) throws(StoreError) -> [UInt8]? {
+        let known = state.withLock { $0.files.value(of: path) }
+        let kept = try current(path, known, limit: limit, mayRead) { $0 }
+        guard let bytes = try kept.outcome.get() else {
+            _ = state.withLock { $0.files.remove(path) }
+            return nil
+        }
+        // Do not keep missing paths: anybody can request any number of them.
+        _ = state.withLock { $0.files.insert(path, kept, cost: bytes.count + 512) }
+        return bytes
+    }
+
+    /// The files of an offer; `nil` if the origin no longer holds them.
+    /// - Parameter isFetch: whether a client fetches them; then the memory for update checks is left alone.
+    func content(
+        of offer: ClientOffer, isFetch: Bool = false, mayRead: Bool
+    ) throws(StoreError) -> ClientContent? {
+        guard case .version(let version, let address) = offer.target else { return nil }
+        let key = ContentKey(
+            manifest: version.manifest, content: version.content, facts: address)
+        if isFetch, let known = state.withLock({ $0.contents.value(of: key) }) { return known }
+        return try kept(
+            isFetch ? \.fetchedContents : \.contents, key, mayRead, "a manifest has to be read"
+        ) { () throws(StoreError) in
+            guard let bytes = try origin.manifestBytes(version.manifest),
+                let facts = try origin.facts(address)
+            else { return nil }
+            let manifest = try Manifest(parsing: bytes)
+            // Clients find files by the address of their content, and an unsigned history could name other files.
+            guard try manifest.contentAddress() == version.content else {
+                throw StoreError(
+                    .badClients,
+                    "a history says that manifest \(version.manifest) has the content \(version.content), and it has another; "
+                        + Self.rewriting,
+                    object: version.manifest)
+            }
+            // In memory, a manifest takes about twice its text, and an object's facts a little more than 200 bytes.
+            return (
+                ClientContent(manifest: manifest, facts: facts),
+                bytes.count * 2 + facts.objects.count * 224
+            )
+        }
+    }
+
+    /// The bytes of a small file, compared with its address; `nil` if the origin does not hold it.
+    func bytes(
+        of key: OriginKey, byteCount: Int64, mayRead: Bool
+    ) throws(StoreError) -> [UInt8]? {
+        try kept(\.bytes, key.address, mayRead, "\(key.path) has to be read") {
+            () throws(StoreError) in
+            let found = try origin.first(of: [key]) { (key) throws(StoreError) in
+                try origin.file(key.path, limit: limits.largest)?.bytes
+            }
+            guard let bytes = found else { return nil }
+            guard try ObjectID(of: bytes) == key.address, Int64(bytes.count) == byteCount
+            else {
+                throw StoreError(
+                    .damagedObject,
+                    "the bytes of \(printable(origin.path))/\(key.path) do not match its name; "
+                        + "castree publish --verify repairs it",
+                    object: key.address)
+            }
+            return (bytes, bytes.count + 128)
+        }
+    }
+
+    func bytes(
+        of document: ClientDocument, for system: ClientSystem, mayRead: Bool
+    ) throws(StoreError) -> [UInt8]? {
+        let key = OriginKey(.document(of: system.announced), document.address, in: document.epoch)
+        return try bytes(of: key, byteCount: document.byteCount, mayRead: mayRead)
+    }
+
+    /// The length of an archive, composed once to find it; `nil` if there is none.
+    func archiveByteCount(
+        named name: String, mayRead: Bool, _ find: () throws(StoreError) -> Int64?
+    ) throws(StoreError) -> Int64? {
+        // Reads no file, but compares all files of two releases.
+        try kept(\.archiveByteCounts, name, mayRead, "an archive has to be composed") {
+            () throws(StoreError) in (try find(), name.utf8.count + 128)
+        } ?? nil
+    }
+
+    func encoded(
+        named name: String, mayRead: Bool, _ write: () throws(StoreError) -> [UInt8]
+    ) throws(StoreError) -> [UInt8] {
+        try kept(\.encoded, name, mayRead, "a long answer has to be written") {
+            () throws(StoreError) in
+            let bytes = try write()
+            return (bytes, bytes.count + name.utf8.count + 128)
+        } ?? []
+    }
+
+    /// Returns what is in memory, or makes it and keeps it at its cost.
+    /// - Throws: `.unread` if nothing may be made.
+    private func kept<Key, Value>(
+        _ cache: any WritableKeyPath<State, RecentlyUsed<Key, Value>> & Sendable, _ key: Key,
+        _ mayMake: Bool, _ lack: @autoclosure () -> String,
+        _ make: () throws(StoreError) -> (value: Value, cost: Int)?
+    ) throws(StoreError) -> Value? {
+        if let known = state.withLock({ $0[keyPath: cache].value(of: key) }) { return known }
+        guard mayMake else { throw StoreError(.unread, lack()) }
+        guard let made = try make() else { return nil }
+        _ = state.withLock { $0[keyPath: cache].insert(key, made.value, cost: made.cost) }
+        return made.value
     }
 }
 

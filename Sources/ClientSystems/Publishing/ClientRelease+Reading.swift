@@ -38,8 +38,7 @@ extension ClientRelease {
                 let bytes = try content.object(address, 0..<byteCount, of: byteCount)
                 if try ObjectID(of: bytes) == address { return bytes }
             }
-            throw StoreError(
-                .damagedOrigin,
+            throw .damagedOrigin(
                 "object \(address) of \(printable(clients.path)) is missing, or not what its name says; castree publish --verify repairs it",
                 object: address)
         } digest: { (archive) throws(StoreError) in
@@ -74,8 +73,7 @@ extension ZipArchive {
                 bytes.withUnsafeBytes { file.update($0) }
                 guard part.range.upperBound == part.size else { continue }
                 guard file.finish({ ObjectID(unchecked: $0) }) == part.address else {
-                    throw StoreError(
-                        .damagedOrigin,
+                    throw .damagedOrigin(
                         "\(part.address) is not what its name says; castree publish --verify repairs it",
                         object: part.address)
                 }

@@ -11,8 +11,7 @@ extension ChannelPointer {
     ///
     /// Its sequence begins with the time, so that a lost origin continues above everything that devices have seen.
     package static func empty(_ channel: ChannelName, now: Int64) -> ChannelPointer {
-        ChannelPointer(
-            channel: channel, sequence: max(now - 1, 0), createdAt: now, releases: [])
+        ChannelPointer(channel: channel, sequence: max(now - 1, 0), createdAt: now, releases: [])
     }
 
     /// Puts a release at the head and removes older ones of its version; `nil` if the pointer already offers this.

@@ -79,8 +79,7 @@ extension ChannelPointer {
         var releases: [ChannelRelease] = []
         let values = try fields.array("releases")
         guard values.count <= Self.releaseCountMax else {
-            throw .broken(
-                "it lists \(values.count) releases, more than \(Self.releaseCountMax)")
+            throw .broken("it lists \(values.count) releases, more than \(Self.releaseCountMax)")
         }
         for (position, value) in values.enumerated() {
             // The log begins with epoch 0, and each entry raises it by at most one.
@@ -146,9 +145,7 @@ extension ChannelRelease {
         return .object(members + foreign)
     }
 
-    fileprivate init(
-        _ value: JSONValue, place: String, epochMax: Int64
-    ) throws(PointerProblem) {
+    fileprivate init(_ value: JSONValue, place: String, epochMax: Int64) throws(PointerProblem) {
         var fields = try FieldReader(value, place: place)
         let target = try Self.target(&fields, place, epochMax)
         let sequence = try fields.integer("sequence", 1...ChannelPointer.sequenceMax)

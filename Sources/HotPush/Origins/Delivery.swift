@@ -99,8 +99,7 @@ extension Delivery {
         _ bytes: [UInt8], named published: PublishedDelivery, of version: PublishedVersion
     ) throws(StoreError) {
         guard try ObjectID(of: bytes) == published.address else {
-            throw StoreError(
-                .badPack, "the delivery is refused: it is not what its address says")
+            throw StoreError(.badPack, "the delivery is refused: it is not what its address says")
         }
         try self.init(parsing: bytes, of: version)
     }
@@ -108,9 +107,7 @@ extension Delivery {
     /// Reads an untrusted delivery, without packs that have several bases, which this castree does not know.
     /// - Parameter version: what the release names; a delivery of another manifest is refused.
     /// - Throws: `.badPack` with what is wrong; also for a newer format.
-    package init(
-        parsing bytes: [UInt8], of version: PublishedVersion
-    ) throws(StoreError) {
+    package init(parsing bytes: [UInt8], of version: PublishedVersion) throws(StoreError) {
         do throws(PointerProblem) {
             self = try Self.parse(bytes, version)
         } catch {

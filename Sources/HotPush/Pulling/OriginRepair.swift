@@ -38,8 +38,7 @@ package struct OriginRepair: PullStep {
                         lost.filter { !came.contains($0.address) }, of: origin, at: location))
                 // Packs may still have what the origin has lost as single objects.
                 let rest = lost.filter { !came.contains($0.address) }
-                came.formUnion(
-                    try fetchFromPacks(rest, of: origin, at: location, atAnyCost: true))
+                came.formUnion(try fetchFromPacks(rest, of: origin, at: location, atAnyCost: true))
                 if came.isEmpty { try refuseNoOrigin(origin, at: location) }
                 return came
             },
@@ -72,9 +71,7 @@ package struct OriginRepair: PullStep {
         return false
     }
 
-    private func refuseNoOrigin(
-        _ origin: String, at location: OriginLocation
-    ) throws(StoreError) {
+    private func refuseNoOrigin(_ origin: String, at location: OriginLocation) throws(StoreError) {
         // A page in its place may be of any size.
         let isThere = try allowing(
             [.notFound, .noOrigin, .tooLarge], try hasMarkerOrChannel(origin, at: location))
@@ -102,8 +99,8 @@ package struct OriginRepair: PullStep {
     ///
     /// Notes no sequence.
     /// - Returns: the names of the restored versions; omits what no channel offers with the same content.
-    /// - Throws: `.badOrigin`, `.noOrigin`, `.badPointer`, `.outOfSpace`, `.network`, `.interrupted`. IncomingObject content
-    ///   is kept.
+    /// - Throws: `.badOrigin`, `.noOrigin`, `.badPointer`, `.outOfSpace`, `.network`, `.interrupted`. What arrived is
+    ///   kept.
     package func restore(
         _ lost: [LostManifest], from origin: String
     ) throws(StoreError) -> Set<String> {

@@ -235,8 +235,7 @@ final class OriginLog {
                         + "writes there")
             }
         }
-        return OriginState(
-            number: number, entry: entry, pointers: pointers, overruled: overruled)
+        return OriginState(number: number, entry: entry, pointers: pointers, overruled: overruled)
     }
 
     /// The distinct releases that the entries from ``LogEntry/keptFrom`` on offer, whose files must all stay.

@@ -143,8 +143,7 @@ package struct OriginPublisher: Sendable {
         _ release: ChannelRelease, _ version: PublishedVersion, upon before: ChannelPointer
     ) -> ChannelPointer? {
         guard options.verifiesObjects, before.offersOlder(version) else {
-            let base =
-                options.signing.adopts ? before.unbarring(version, options.notice) : before
+            let base = options.signing.adopts ? before.unbarring(version, options.notice) : before
             return base.offering(
                 release, keepingDeliveries: options.packs.keptReleaseCount, now: now())
         }
@@ -289,9 +288,7 @@ package struct OriginPublisher: Sendable {
                 state = newer
                 let restored = entry.pointers.keys.filter { $0 != channel }
                 writeCopies(of: state, log, restored)
-                return (
-                    try finish(channel, seen, state, log, isUnchanged: changed == nil), state
-                )
+                return (try finish(channel, seen, state, log, isUnchanged: changed == nil), state)
             }
             try wait(behindOthers: &tryCount)
             state = try self.state(of: log, from: number)

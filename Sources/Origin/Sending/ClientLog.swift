@@ -217,8 +217,7 @@ package final class ClientLog {
         _ address: ObjectID, of system: AnnouncedSystem, in epoch: Int64, limit: Int64
     ) throws(StoreError) -> [UInt8]? {
         let key = OriginKey(.document(of: system), address, in: epoch)
-        let (outcome, bytes) = try source.storage.bytes(
-            key.path, ReadRequest(byteCountMax: limit))
+        let (outcome, bytes) = try source.storage.bytes(key.path, ReadRequest(byteCountMax: limit))
         if case .found = outcome { return bytes }
         return nil
     }
@@ -250,9 +249,7 @@ package final class ClientLog {
     }
 
     /// The files of a version of the store that is about to be published.
-    package func content(
-        of manifest: Manifest, _ facts: ContentFacts
-    ) -> ReleaseContent {
+    package func content(of manifest: Manifest, _ facts: ContentFacts) -> ReleaseContent {
         ReleaseContent(manifest: manifest, facts: facts, nil, source)
     }
 }
