@@ -225,10 +225,11 @@ struct DownloadPlanner: PullStep {
     /// Inspected files are held in memory.
     static let inspectedByteCountMax = 64 << 20
 
-    func plan(_ offer: FoundRelease) throws(StoreError) -> DownloadPlan {
+    /// - Parameter judges: whether to refuse a release that is banned or not for this device, unless it is forced.
+    func plan(_ offer: FoundRelease, judges: Bool = true) throws(StoreError) -> DownloadPlan {
         do throws(StoreError) {
             return try access.discreetly { () throws(StoreError) in
-                try reckon(documents.resolved(offer), judges: !options.isForced)
+                try reckon(documents.resolved(offer), judges: judges && !options.isForced)
             }
         } catch {
             log.note(error, during: "plan")
@@ -236,8 +237,7 @@ struct DownloadPlanner: PullStep {
         }
     }
 
-    /// - Parameter judges: whether to refuse a release that is banned or not for this device.
-    func reckon(_ offer: FoundRelease, judges: Bool) throws(StoreError) -> DownloadPlan {
+    private func reckon(_ offer: FoundRelease, judges: Bool) throws(StoreError) -> DownloadPlan {
         var release = offer.release
         if let name = options.version { release.version = try VersionName(name) }
         if judges {

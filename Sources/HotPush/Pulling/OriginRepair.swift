@@ -155,8 +155,7 @@ package struct OriginRepair: PullStep {
         found.release.version = try VersionName(lost.version)
         let offer = try documents.resolved(found)
         guard lost.mayName(offer.release) else { return false }
-        let plan = try planner.reckon(offer, judges: false)
-        _ = try ReleaseFetch(basis: basis, offer: offer).run(by: plan)
+        _ = try ReleaseFetch(basis: basis, offer: offer, judges: false).run()
         return true
     }
 }

@@ -8,6 +8,8 @@ import VersionTree
 struct ReleaseFetch: PullStep {
     let basis: PullBasis
     let offer: FoundRelease
+    /// Whether to refuse a release that is banned or not for this device; a repair fetches what was here before.
+    var judges = true
 
     /// - Parameter plan: without one, takes fewer requests than planning first, because a pack also brings the manifest.
     /// - Throws: as ``Pull/plan(_:)`` and ``Pull/fetch(_:of:)``.
@@ -20,7 +22,7 @@ struct ReleaseFetch: PullStep {
             var lackingByteCount: Int64?
             do throws(StoreError) {
                 // It ends, with its lease, before anything is deleted.
-                let attempt = FetchAttempt(offer, by: plan, basis)
+                let attempt = FetchAttempt(self, by: plan)
                 defer { lackingByteCount = attempt.lackingByteCount }
                 return try attempt.run()
             } catch {
@@ -29,7 +31,7 @@ struct ReleaseFetch: PullStep {
                 else { throw error }
             }
         }
-        return try FetchAttempt(offer, by: plan, basis).run()
+        return try FetchAttempt(self, by: plan).run()
     }
 
     /// Deletes unneeded content first, then the pending version, which was never shown and which the offer replaces.
@@ -92,6 +94,7 @@ struct ReleaseFetch: PullStep {
 final class FetchAttempt: PullStep {
     let basis: PullBasis
     private var offer: FoundRelease
+    private let judges: Bool
     private var plan: DownloadPlan?
     private var incoming: IncomingContents?
     private var session: FetchSession?
@@ -102,10 +105,9 @@ final class FetchAttempt: PullStep {
     /// After this many useless packs, objects come one by one.
     private static let problemCountMax = 2
 
-    init(_ offer: FoundRelease, by plan: DownloadPlan?, _ basis: PullBasis) {
-        self.offer = offer
+    init(_ fetch: ReleaseFetch, by plan: DownloadPlan?) {
+        (basis, offer, judges) = (fetch.basis, fetch.offer, fetch.judges)
         self.plan = plan
-        self.basis = basis
     }
 
     func run() throws(StoreError) -> PullReport {
@@ -114,7 +116,7 @@ final class FetchAttempt: PullStep {
             if offer.isPromise, let bytes = try documents.heldManifest(of: offer) {
                 offer = try documents.resolve(offer, with: bytes)
             }
-            if !offer.isPromise { plan = try planner.plan(offer) }
+            if !offer.isPromise { plan = try planner.plan(offer, judges: judges) }
         }
         let began = ContinuousClock.now
         var failure: StoreError?
@@ -142,7 +144,7 @@ final class FetchAttempt: PullStep {
 
     /// Registers the version by its plan; plans now if a pack had to bring the manifest.
     private func begin(_ offer: FoundRelease) throws(StoreError) {
-        let made = if let plan { plan } else { try planner.plan(offer) }
+        let made = if let plan { plan } else { try planner.plan(offer, judges: judges) }
         log.noteBeginning(of: made)
         let needed = made.byteCount.addingClamped(made.directoryByteCount)
         lackingByteCount = needed
