@@ -272,6 +272,10 @@ public struct BucketAccess: Sendable {
     public var notice: @Sendable (String) -> Void = { _ in }
     /// Polled during requests; `true` stops them with `.interrupted`.
     public var isInterrupted: @Sendable () -> Bool = { false }
+    /// How often in a row a request may fail; `nil` for the usual.
+    package var failureCountMax: Int?
+    /// Whether ``notice`` gets each retry, too.
+    package var tellsRetries = true
 
     /// Access by the environment's keys.
     public init() {}
@@ -284,7 +288,11 @@ extension OriginBucket {
     /// - Throws: `.badOrigin` for another kind of location, or for an endpoint or region that cannot be; `.credentials`
     ///   if the files with the keys cannot be read; `.transport` if libcurl cannot start.
     public init(_ location: String, _ access: BucketAccess = BucketAccess()) throws(StoreError) {
-        let bucket = try BucketLocation(parsing: location)
+        try self.init(BucketLocation(parsing: location), access)
+    }
+
+    /// - Throws: as ``init(_:_:)``.
+    package init(_ location: BucketLocation, _ access: BucketAccess) throws(StoreError) {
         var settings = BucketSettings(environment: access.environment)
         (settings.endpoint, settings.region) = (access.endpoint, access.region)
         (settings.profile, settings.isAnonymous) = (access.profile, access.isAnonymous)
@@ -293,17 +301,24 @@ extension OriginBucket {
         var options = BucketOptions()
         options.jobCount = access.requestCountMax
         options.stallSeconds = Int((connections.stallTimeout.milliseconds + 999) / 1_000)
-        (options.note, options.retrying) = (access.notice, access.notice)
+        options.note = access.notice
+        if access.tellsRetries { options.retrying = access.notice }
         options.isStopped = access.isInterrupted
+        if let count = access.failureCountMax { options.retries.failureCountMax = count }
         self.init(
-            try S3Storage(bucket, settings, carrier: CurlBucketCarrier(connections), options))
+            try S3Storage(location, settings, carrier: CurlBucketCarrier(connections), options),
+            certificatesFile: connections.certificatesFile)
     }
 
     /// A transport that signs the requests of a `Pull` to this bucket, which belongs to one thread.
+    ///
+    /// It trusts the certificates of ``BucketAccess/connections`` unless the options name others.
     /// - Throws: `.transport` if libcurl cannot start.
     public func transport(
         _ options: TransportOptions = TransportOptions()
     ) throws(StoreError) -> any Transport {
-        SignedTransport(try CurlTransport(options), to: storage)
+        var options = options
+        options.certificatesFile = options.certificatesFile ?? certificatesFile
+        return SignedTransport(try CurlTransport(options), to: storage)
     }
 }

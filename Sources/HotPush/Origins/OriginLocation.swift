@@ -201,6 +201,10 @@ package struct OriginReference: Sendable, Hashable {
 /// transport. No request is sent before it is used. Several threads may use one at once.
 public struct OriginBucket: Sendable {
     package let storage: S3Storage
+    /// The certificates to trust instead of the system's.
+    package let certificatesFile: String?
 
-    package init(_ storage: S3Storage) { self.storage = storage }
+    package init(_ storage: S3Storage, certificatesFile: String? = nil) {
+        (self.storage, self.certificatesFile) = (storage, certificatesFile)
+    }
 }

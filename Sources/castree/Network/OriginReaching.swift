@@ -41,16 +41,6 @@ extension Invocation {
         return bucket
     }
 
-    /// The bucket and its keys, by the command line and by AWS's usual variables and files.
-    func bucketSettings() throws -> BucketSettings {
-        var settings = BucketSettings(environment: environment)
-        settings.endpoint = try value("endpoint")
-        settings.region = try value("region")
-        settings.profile = try value("profile")
-        settings.isAnonymous = flag("anonymous")
-        return settings
-    }
-
     var isOriginInBucket: Bool { BucketLocation.isOne(argument("ORIGIN")) }
 
     // MARK: The way to it
@@ -88,24 +78,31 @@ extension Invocation {
 
     /// The bucket at a location, which is not contacted yet.
     /// - Throws: `usage` for a bad endpoint or region, `.credentials`; the error that keeps libcurl from working.
-    func openBucket(_ location: BucketLocation) throws -> any ObjectStorage {
-        try openBucket(location, connectionOptions())
+    func openBucket(
+        _ location: BucketLocation, tellsRetries: Bool = true
+    ) throws -> any ObjectStorage {
+        try bucket(location, connectionOptions(), tellsRetries: tellsRetries).storage
     }
 
-    func openBucket(
-        _ location: BucketLocation, _ transport: TransportOptions, tellsRetries: Bool = true
-    ) throws -> S3Storage {
-        let settings = try bucketSettings()
-        var options = BucketOptions()
-        if isDeclared("jobs") { options.jobCount = try integer("jobs") ?? options.jobCount }
-        options.isStopped = { Interruption.isRequested }
-        options.retries.failureCountMax = try retryPolicy().failureCountMax
-        options.stallSeconds = Int((transport.stallTimeout.milliseconds + 999) / 1_000)
-        options.note = { note($0) }
-        if tellsRetries { options.retrying = { note($0) } }
-        let carrier = try CurlBucketCarrier(certified(transport))
+    private func bucket(
+        _ location: BucketLocation, _ connections: TransportOptions, tellsRetries: Bool = true
+    ) throws -> OriginBucket {
+        var access = BucketAccess()
+        access.environment = environment
+        access.endpoint = try value("endpoint")
+        access.region = try value("region")
+        access.profile = try value("profile")
+        access.isAnonymous = flag("anonymous")
+        if isDeclared("jobs") {
+            access.requestCountMax = try integer("jobs") ?? access.requestCountMax
+        }
+        access.failureCountMax = try retryPolicy().failureCountMax
+        access.connections = connections
+        access.isInterrupted = { Interruption.isRequested }
+        access.notice = { note($0) }
+        access.tellsRetries = tellsRetries
         do throws(StoreError) {
-            return try S3Storage(location, settings, carrier: carrier, options)
+            return try OriginBucket(location, access)
         } catch {
             guard error.code == .badOrigin else { throw error }
             throw CommandError.usage(error.message)
@@ -113,7 +110,7 @@ extension Invocation {
     }
 
     /// The transport to an origin, which signs requests if it is in a bucket.
-    /// - Throws: as ``openBucket(_:_:)``.
+    /// - Throws: as ``openBucket(_:tellsRetries:)``.
     func transport(
         to location: OriginLocation, _ options: TransportOptions
     ) throws -> any Transport {
@@ -128,8 +125,7 @@ extension Invocation {
             options.credentials = try CredentialSearch(self).credentials(for: url)
             return try CurlTransport(options)
         case .bucket(let bucket):
-            return SignedTransport(
-                try CurlTransport(certified(options)), to: try openBucket(bucket, options))
+            return try self.bucket(bucket, options).transport(options)
         }
     }
 
@@ -137,14 +133,6 @@ extension Invocation {
     func refuseBucketAccess(to location: OriginLocation) throws(CommandError) {
         if case .bucket = location { return }
         try refuse(Option.bucketAccess, "is for origins in buckets: s3://BUCKET/PREFIX")
-    }
-
-    private func certified(_ options: TransportOptions) -> TransportOptions {
-        var options = options
-        options.userAgent = "castree/\(program.version)"
-        options.certificatesFile =
-            options.certificatesFile ?? BucketSettings(environment: environment).certificatesFile
-        return options
     }
 
     func retryPolicy() throws -> RetryPolicy {
