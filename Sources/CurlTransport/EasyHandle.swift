@@ -1,6 +1,7 @@
-internal import CASStore
-internal import CCurl
-internal import HotPush
+import CASStore
+import CCurl
+import CLibraries
+import HotPush
 
 /// One of libcurl's easy handles, set up once for all the requests it will carry.
 final class EasyHandle {
@@ -66,8 +67,7 @@ final class EasyHandle {
         try set(CURLOPT_FOLLOWLOCATION, 0)
         try set(CURLOPT_HTTP09_ALLOWED, 0)
         try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-        let version =
-            options.isHTTP2Allowed ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1
+        let version = options.isHTTP2Allowed ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1
         try set(CURLOPT_HTTP_VERSION, Int(version))
         try set(CURLOPT_BUFFERSIZE, chunkByteCount)
         try set(CURLOPT_TCP_KEEPALIVE, 1)
@@ -118,5 +118,35 @@ final class EasyHandle {
             .transport,
             "unable to set option \(option.rawValue) of \(curlVersion()): "
                 + String(cString: curl_easy_strerror(code)))
+    }
+}
+
+/// libcurl, loaded and started for the first request.
+enum CurlLibrary {
+    /// Why libcurl is unusable; `nil` if it works.
+    private static let problem: String? = {
+        if let missing = castree_load_curl() {
+            let said = String(cString: missing)
+            return "libcurl, which carries requests, is not installed (\(said)); on Debian: "
+                + "apt install libcurl4"
+        }
+        guard curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK else {
+            return "unable to start libcurl (\(curlVersion()))"
+        }
+        return nil
+    }()
+
+    /// Throws `.transport` if libcurl is not installed, or does not start.
+    fileprivate static func start() throws(StoreError) {
+        if let problem { throw StoreError(.transport, problem) }
+    }
+}
+
+extension TransportOptions {
+    func start() throws(StoreError) {
+        try CurlLibrary.start()
+        guard RequestFields.isFieldValue(userAgent) else {
+            throw StoreError(.transport, "unable to use a user agent that contains a line end")
+        }
     }
 }

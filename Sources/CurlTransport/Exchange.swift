@@ -313,7 +313,6 @@ struct TimeLimits {
     }
 
     func seconds(_ milliseconds: Int64) -> String {
-        milliseconds % 1000 == 0
-            ? "\(milliseconds / 1000)" : "\(Double(milliseconds) / 1000)"
+        milliseconds % 1000 == 0 ? "\(milliseconds / 1000)" : "\(Double(milliseconds) / 1000)"
     }
 }

@@ -8,9 +8,7 @@ enum FailureKinds {
     /// - Parameters:
     ///   - hasSent: whether the request was on its way, which changes the meaning of some codes.
     ///   - message: libcurl's words, which distinguish a cut handshake from a refused one.
-    static func kind(
-        of code: CURLcode, hasSent: Bool, message: String
-    ) -> TransferFailure.Kind {
+    static func kind(of code: CURLcode, hasSent: Bool, message: String) -> TransferFailure.Kind {
         switch code {
         case CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_RESOLVE_HOST:
             .resolve

@@ -53,7 +53,7 @@ import StorageTestSupport
         let version = try origin.add("1.0.0", ["index.html": "", "index.ios.bundle": ""])
         for (feed, kind) in rows {
             for requirements in [[], [Self.requirement(kind, "1")]] {
-                let release = OfferedRelease(
+                let release = ChannelRelease(
                     .version(version), sequence: 1, createdAt: 1, requirements: requirements)
                 let said = try feed.objections(
                     to: origin.clientRelease(

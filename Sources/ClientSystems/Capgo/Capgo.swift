@@ -77,8 +77,7 @@ enum Capgo: ClientFeed {
         let name = version.name.description
         guard let archive = offer.archive, let content = try inquiry.origin.content(of: offer)
         else {
-            throw StoreError(
-                .damagedOrigin,
+            throw .damagedOrigin(
                 "the origin has lost what Capgo's clients are offered as \(name); publish it again",
                 object: version.content)
         }

@@ -130,7 +130,7 @@ extension RSASigningKey: ClientSigner {}
 
 /// A release that is about to be offered to the clients of a system.
 struct ClientRelease {
-    var release: OfferedRelease
+    var release: ChannelRelease
     var configuration: ClientConfiguration
     /// Its files; `nil` if clients are to return to what was shipped with the app.
     var content: ClientContent?

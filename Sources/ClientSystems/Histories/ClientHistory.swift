@@ -37,7 +37,7 @@ struct ClientChannel: Sendable, Hashable {
     var past: [ClientOffer]
 
     struct Live: Sendable, Hashable {
-        var release: OfferedRelease
+        var release: ChannelRelease
         var offer: ClientOffer
     }
 
@@ -184,7 +184,7 @@ extension ClientHistory {
     }
 
     struct Lacking: Sendable, Hashable {
-        var release: OfferedRelease
+        var release: ChannelRelease
         var isAgain: Bool
     }
 
@@ -247,12 +247,12 @@ extension ChannelPointer {
 }
 
 extension ClientOffer {
-    func isOffer(of release: OfferedRelease) -> Bool {
+    func isOffer(of release: ChannelRelease) -> Bool {
         if case .version(_, let facts) = target, facts != release.facts?.address { return false }
         return hasTarget(of: release)
     }
 
-    private func hasTarget(of release: OfferedRelease) -> Bool {
+    private func hasTarget(of release: ChannelRelease) -> Bool {
         switch (target, release.target) {
         case (.embedded, .embedded): true
         case (.version(let mine, _), .version(let theirs)): mine.unplaced == theirs.unplaced

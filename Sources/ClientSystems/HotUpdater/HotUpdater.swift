@@ -219,7 +219,7 @@ extension HotUpdater {
         return objections
     }
 
-    private static func objections(to release: OfferedRelease) -> [ClientObjection] {
+    private static func objections(to release: ChannelRelease) -> [ClientObjection] {
         var objections: [ClientObjection] = []
         var isPartial = (release.rollout?.perMille ?? 1000) < 1000
         for requirement in release.requirements {

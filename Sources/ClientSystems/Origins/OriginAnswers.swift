@@ -135,8 +135,7 @@ package final class OriginAnswers: Sendable {
         case .bytes(let bytes): return bytes
         case .document(let document, let system):
             guard let bytes = try view.bytes(of: document, for: system) else {
-                throw StoreError(
-                    .damagedOrigin,
+                throw .damagedOrigin(
                     "\(OriginLayout.clientDocument(document.address, of: system.rawValue)) is missing; "
                         + "castree publish --verify makes it again")
             }

@@ -385,7 +385,7 @@ extension OriginReader {
 
     struct ProvedOffer: Hashable, Sendable {
         let offer: ClientOffer
-        let release: OfferedRelease
+        let release: ChannelRelease
         let configuration: ClientConfiguration
     }
 

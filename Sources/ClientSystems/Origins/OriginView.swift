@@ -59,8 +59,7 @@ final class OriginView: ClientOrigin {
                 try reader.channel(key.channel, for: key.system, mayRead: mayRead).channel
                     == channel
             else { continue }
-            throw StoreError(
-                .damagedOrigin,
+            throw .damagedOrigin(
                 "the origin has lost the manifest or the facts of version \(version.name), which channel \(key.channel) offers; "
                     + "castree fsck says which, and castree publish --verify writes them again",
                 object: version.content)

@@ -251,7 +251,7 @@ package struct ClientAnnouncing: OfferAnnouncing {
     }
 
     private static func withoutFacts(
-        _ release: OfferedRelease, _ system: ClientSystem, _ clients: ClientLog
+        _ release: ChannelRelease, _ system: ClientSystem, _ clients: ClientLog
     ) -> String {
         let name = release.version?.name.description ?? "embedded"
         return
@@ -262,7 +262,7 @@ package struct ClientAnnouncing: OfferAnnouncing {
 
 package struct ClientOutcome: Sendable {
     package var system: ClientSystem
-    package var release: OfferedRelease
+    package var release: ChannelRelease
     package var objections: [ClientObjection]
     package var prepared: PreparedClientOffer?
 }
@@ -476,7 +476,7 @@ extension ClientAnnouncing {
     private func refuseNarrowing(
         _ pointer: ChannelPointer, upon before: ChannelPointer, _ clients: ClientLog
     ) throws(StoreError) {
-        func share(_ release: OfferedRelease) -> Int { release.rollout?.perMille ?? 1000 }
+        func share(_ release: ChannelRelease) -> Int { release.rollout?.perMille ?? 1000 }
         // Only the first is offered now; an older one may have been for fewer when others got its content.
         guard let release = pointer.releases.first, let content = release.version?.content,
             let wider = before.releases.first(where: { old in

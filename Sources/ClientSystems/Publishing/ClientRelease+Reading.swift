@@ -10,7 +10,7 @@ extension ClientRelease {
     /// A release of an origin; `nil` if it has no facts there, or something is missing.
     /// - Parameter now: in milliseconds since 1970.
     static func published(
-        _ release: OfferedRelease, now: Int64, for configuration: ClientConfiguration,
+        _ release: ChannelRelease, now: Int64, for configuration: ClientConfiguration,
         in clients: ClientLog
     ) throws(StoreError) -> ClientRelease? {
         guard release.version != nil else {
@@ -27,7 +27,7 @@ extension ClientRelease {
     }
 
     init(
-        _ release: OfferedRelease, _ content: ReleaseContent, now: Int64,
+        _ release: ChannelRelease, _ content: ReleaseContent, now: Int64,
         for configuration: ClientConfiguration, in clients: ClientLog
     ) {
         self.init(
@@ -38,8 +38,7 @@ extension ClientRelease {
                 let bytes = try content.object(address, 0..<byteCount, of: byteCount)
                 if try ObjectID(of: bytes) == address { return bytes }
             }
-            throw StoreError(
-                .damagedOrigin,
+            throw .damagedOrigin(
                 "object \(address) of \(printable(clients.path)) is missing, or not what its name says; castree publish --verify repairs it",
                 object: address)
         } digest: { (archive) throws(StoreError) in
@@ -74,8 +73,7 @@ extension ZipArchive {
                 bytes.withUnsafeBytes { file.update($0) }
                 guard part.range.upperBound == part.size else { continue }
                 guard file.finish({ ObjectID(unchecked: $0) }) == part.address else {
-                    throw StoreError(
-                        .damagedOrigin,
+                    throw .damagedOrigin(
                         "\(part.address) is not what its name says; castree publish --verify repairs it",
                         object: part.address)
                 }

@@ -15,7 +15,7 @@ package struct ClientStatus: Sendable {
         package var isThere = false
         package var offerCount = 0
         /// The releases on offer, newest first; the offer is `nil` for a release that these clients do not get.
-        package var live: [(release: OfferedRelease, offer: ClientOffer?)] = []
+        package var live: [(release: ChannelRelease, offer: ClientOffer?)] = []
     }
 
     /// The status of all enabled systems, or of one; damage is reported with its system.

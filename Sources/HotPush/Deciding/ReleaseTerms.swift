@@ -19,8 +19,7 @@ package struct ReleaseTerms: Sendable, Hashable {
 
 extension ReleaseTerms {
     package init(of release: Release) {
-        self.init(
-            order: release.order, scope: release.scope, requirements: release.requirements)
+        self.init(order: release.order, scope: release.scope, requirements: release.requirements)
     }
 
     /// Empty for a version that was added by hand.

@@ -52,9 +52,7 @@ extension SwitchPolicy {
     ///   - isForced: whether the publisher requires it before the app may continue.
     ///   - isTrusted: whether the start of the current version is confirmed or needs no confirmation. Otherwise a
     ///     switch would leave it unknown whether that version is good.
-    package func wait(
-        isForced: Bool, at point: SwitchPoint, isTrusted: Bool
-    ) -> SwitchWait? {
+    package func wait(isForced: Bool, at point: SwitchPoint, isTrusted: Bool) -> SwitchWait? {
         if point == .start || isForced { return nil }
         guard isTrusted else { return .confirmation }
         switch (self, point) {

@@ -1,6 +1,6 @@
 public import CASStore
-internal import StrictJSON
-internal import Synchronization
+import StrictJSON
+import Synchronization
 public import VersionTree
 
 /// The event log of a store, from which a user's problem can be explained afterwards.
@@ -220,5 +220,160 @@ extension VersionStore {
         guard observer == nil else { return self }
         let eventLog = EventLog(self)
         return observed { eventLog.record($0) }
+    }
+}
+
+/// The lines at the end of a log, last first, with their offsets; a torn or foreign line has no entry, an empty one is
+/// skipped.
+func lastLines(of tail: [UInt8]) -> some Sequence<(start: Int, entry: EventLogEntry?)> {
+    sequence(state: tail[...]) { rest in
+        guard let end = rest.lastIndex(where: { $0 != 10 }) else { return nil }
+        let line = rest[...end]
+        let start = line.lastIndex(of: 10).map { $0 + 1 } ?? line.startIndex
+        rest = line[..<start]
+        return (start, EventLogEntry(line: Array(line[start...])))
+    }
+}
+
+/// A run of equal answers of an origin, which share one line of the event log.
+struct PollRun {
+    /// Where the line of the earlier answers begins; whatever follows it belongs to the run.
+    let start: Int
+    /// The number of answers, including the new one, and the time of the first.
+    let times: Int
+    let since: Int64
+    /// The line's number; `nil` for a new one, if the run replaces later lines, whose numbers must not be used twice.
+    let sequence: Int64?
+
+    /// Returns nil unless `entry` is the same answer again.
+    init?(endOf tail: [UInt8], goesOnWith entry: EventLogEntry) {
+        guard let outcome = entry.event.answer else { return nil }
+        var isLast = true
+        for (start, last) in lastLines(of: tail) {
+            guard let last else { return nil }
+            if last.event.name == "retry", outcome.isFailure {
+                // The request was retried in vain, as before.
+                isLast = false
+                continue
+            }
+            guard last.event.saysTheSame(as: entry.event), entry.at >= last.at,
+                last.at >= EventLogEntry.clockIsSetFrom || entry.at < EventLogEntry.clockIsSetFrom
+            else { return nil }
+            self.start = start
+            times = last.times + 1
+            since = last.since ?? last.at
+            sequence = isLast ? last.sequence : nil
+            return
+        }
+        return nil
+    }
+}
+
+extension EventLogEntry {
+    /// Before this time, 2020-01-01, a clock was not set; a period that begins earlier has an unknown length.
+    package static let clockIsSetFrom: Int64 = 1_577_836_800
+}
+
+extension StoreEvent {
+    /// Whether two checks of an origin gave the same result; numbers in an error may differ.
+    fileprivate func saysTheSame(as other: StoreEvent) -> Bool {
+        guard let isFailure = answer?.isFailure else { return false }
+        // As logged, without what the log omits.
+        return zip(members, other.members).allSatisfy { mine, theirs in
+            mine == theirs
+                || isFailure && mine.key == "reason" && theirs.key == "reason"
+                    && mine.value.asString?.filter { !$0.isNumber }
+                        == theirs.value.asString?.filter { !$0.isNumber }
+        } && members.count == other.members.count
+    }
+}
+
+/// Consecutive requests to an origin without a useful answer.
+struct Silence {
+    private let origin: String
+    /// Their number, and the time of the first.
+    private var failures = 0
+    private var since: Int64 = 0
+    private let time: Int64
+
+    /// Returns nil unless an origin now answers after failures.
+    /// - Parameter origin: the one that answers, as the log spells it.
+    init?(endOf tail: [UInt8], origin: String?, until time: Int64) {
+        guard let origin else { return nil }
+        (self.origin, self.time) = (origin, time)
+        lines: for (_, line) in lastLines(of: tail) {
+            guard let line, let outcome = line.event.answer, line.event.text("origin") == origin
+            else { continue }
+            switch outcome {
+            case .offline, .failed:
+                // A failure of the store says nothing about the origin.
+                if line.event.failure?.isOfStore == true { continue }
+                failures += line.times
+                since = line.since ?? line.at
+            case .nothingNew, .available, .refused: break lines
+            }
+        }
+        if failures == 0 { return nil }
+    }
+
+    var end: StoreEvent {
+        let isClockSet =
+            since >= EventLogEntry.clockIsSetFrom || time < EventLogEntry.clockIsSetFrom
+        return .answering(
+            origin: origin, failures: failures,
+            seconds: isClockSet && time >= since ? time - since : nil)
+    }
+}
+
+extension StoreEvent {
+    /// As the log spells it; `nil` if this is no answer.
+    var answeringOrigin: String? {
+        answer.map(\.isFailure) == false ? text("origin") : nil
+    }
+}
+
+extension [EventLogEntry] {
+    /// The same events, with times that agree with their order, none of them in the future.
+    ///
+    /// A clock may have been wrong for some lines; the order of the lines is right. The longest increasing series of
+    /// times up to now is believed, and every other time becomes the next believed one, or now. Times of a clock that
+    /// was not yet set stay, and do not affect the others.
+    package func believed(until now: Int64) -> [EventLogEntry] {
+        // A line for several events has two times: of the first and of the last.
+        var times = flatMap { entry in (entry.since.map { [$0] } ?? []) + [entry.at] }
+        /// Where series of each length end: of those of one length, the one with the smallest last time.
+        var ends: [Int] = []
+        var previous = [Int?](repeating: nil, count: times.count)
+        for (place, time) in times.enumerated()
+        where time >= EventLogEntry.clockIsSetFrom && time <= now {
+            var (low, high) = (0, ends.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if times[ends[middle]] <= time { low = middle + 1 } else { high = middle }
+            }
+            if low > 0 { previous[place] = ends[low - 1] }
+            if low == ends.count { ends.append(place) } else { ends[low] = place }
+        }
+        var believed = ends.last
+        var next = now
+        for place in times.indices.reversed() {
+            if place == believed {
+                next = times[place]
+                believed = previous[place]
+            } else if times[place] >= EventLogEntry.clockIsSetFrom {
+                times[place] = next
+            }
+        }
+        var place = 0
+        return map { entry in
+            var entry = entry
+            if entry.since != nil {
+                entry.since = times[place]
+                place += 1
+            }
+            entry.at = times[place]
+            place += 1
+            return entry
+        }
     }
 }

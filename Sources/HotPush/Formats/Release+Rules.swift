@@ -121,8 +121,7 @@ extension Release {
             for end in path.indices where path[end] == 47 {
                 let name = String(decoding: path[..<end], as: UTF8.self)
                 if paths.contains(ByteText(name)) {
-                    throw refuse(
-                        "\(quoted(name)) is a file and the directory of \(shown(file))")
+                    throw refuse("\(quoted(name)) is a file and the directory of \(shown(file))")
                 }
             }
         }
@@ -133,8 +132,7 @@ extension Release {
         for file in files {
             for route in file.routes {
                 if let problem = Self.problem(route: route) {
-                    throw refuse(
-                        "the route \(quoted(route)) of \(shown(file)) \(problem)")
+                    throw refuse("the route \(quoted(route)) of \(shown(file)) \(problem)")
                 }
                 if !routes.insert(ByteText(route)).inserted {
                     throw refuse("it has the route \(quoted(route)) twice")
@@ -192,7 +190,6 @@ extension Release {
     private func shown(_ file: ReleaseFile) -> String { quoted(file.path.description) }
 
     private func refuse(_ problem: String) -> StoreError {
-        StoreError(
-            .badRelease, "release \(printable(publisherVersion)) is refused: \(problem)")
+        StoreError(.badRelease, "release \(printable(publisherVersion)) is refused: \(problem)")
     }
 }

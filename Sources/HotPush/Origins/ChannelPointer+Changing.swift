@@ -11,14 +11,13 @@ extension ChannelPointer {
     ///
     /// Its sequence begins with the time, so that a lost origin continues above everything that devices have seen.
     package static func empty(_ channel: ChannelName, now: Int64) -> ChannelPointer {
-        ChannelPointer(
-            channel: channel, sequence: max(now - 1, 0), createdAt: now, releases: [])
+        ChannelPointer(channel: channel, sequence: max(now - 1, 0), createdAt: now, releases: [])
     }
 
     /// Puts a release at the head and removes older ones of its version; `nil` if the pointer already offers this.
     /// - Parameter deliveryCount: how many of the newest releases keep their packs.
     package func offering(
-        _ release: OfferedRelease, keepingDeliveries deliveryCount: Int = releaseCountMax,
+        _ release: ChannelRelease, keepingDeliveries deliveryCount: Int = releaseCountMax,
         now: Int64
     ) -> ChannelPointer? {
         var release = release
@@ -50,7 +49,7 @@ extension ChannelPointer {
     ///
     /// A release whose packs were dropped gets none.
     /// - Returns: `nil` if that changes nothing.
-    package func mending(_ release: OfferedRelease, now: Int64) -> ChannelPointer? {
+    package func mending(_ release: ChannelRelease, now: Int64) -> ChannelPointer? {
         changing(now) { mended in
             guard mended.version?.manifest == release.version?.manifest else { return }
             mended.target = release.target
@@ -60,7 +59,7 @@ extension ChannelPointer {
     }
 
     private func changing(
-        _ now: Int64, _ change: (inout OfferedRelease) -> Void
+        _ now: Int64, _ change: (inout ChannelRelease) -> Void
     ) -> ChannelPointer? {
         var next = advanced(now: now)
         let before = next.releases
@@ -180,7 +179,7 @@ extension ChannelPointer {
     }
 
     private mutating func trim(to count: Int) {
-        var kept: [OfferedRelease] = []
+        var kept: [ChannelRelease] = []
         for release in releases {
             var isHidden = false
             for newer in kept where release.isHidden(by: newer) { isHidden = true }
@@ -190,8 +189,8 @@ extension ChannelPointer {
     }
 }
 
-extension OfferedRelease {
-    fileprivate func isSameOffer(as other: OfferedRelease) -> Bool {
+extension ChannelRelease {
+    fileprivate func isSameOffer(as other: ChannelRelease) -> Bool {
         switch (target, other.target) {
         case (.embedded, .embedded): true
         case (.version(let mine), .version(let theirs)): mine.name == theirs.name

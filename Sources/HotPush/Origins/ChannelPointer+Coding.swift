@@ -76,15 +76,14 @@ extension ChannelPointer {
         let sequence = try fields.integer("sequence", 1...Self.sequenceMax)
         let createdAt = try fields.integer("createdAt", 0...Self.sequenceMax)
         let log = try fields.integer(ifThere: "log", 1...Self.logMax)
-        var releases: [OfferedRelease] = []
+        var releases: [ChannelRelease] = []
         let values = try fields.array("releases")
         guard values.count <= Self.releaseCountMax else {
-            throw .broken(
-                "it lists \(values.count) releases, more than \(Self.releaseCountMax)")
+            throw .broken("it lists \(values.count) releases, more than \(Self.releaseCountMax)")
         }
         for (position, value) in values.enumerated() {
             // The log begins with epoch 0, and each entry raises it by at most one.
-            let release = try OfferedRelease(
+            let release = try ChannelRelease(
                 value, place: "release \(position + 1)", epochMax: (log ?? 1) - 1)
             guard release.sequence <= sequence else {
                 throw .broken("release \(position + 1) has a larger sequence than the pointer")
@@ -122,7 +121,7 @@ extension WithdrawnVersion {
     }
 }
 
-extension OfferedRelease {
+extension ChannelRelease {
     package var document: JSONValue {
         let requirements = writtenRequirements.map {
             JSONValue.Member(key: $0.kind, value: .string($0.value))
@@ -146,9 +145,7 @@ extension OfferedRelease {
         return .object(members + foreign)
     }
 
-    fileprivate init(
-        _ value: JSONValue, place: String, epochMax: Int64
-    ) throws(PointerProblem) {
+    fileprivate init(_ value: JSONValue, place: String, epochMax: Int64) throws(PointerProblem) {
         var fields = try FieldReader(value, place: place)
         let target = try Self.target(&fields, place, epochMax)
         let sequence = try fields.integer("sequence", 1...ChannelPointer.sequenceMax)

@@ -23,7 +23,7 @@ public struct ChannelPointer: Sendable, Hashable {
     /// When the pointer was written, in seconds since 1970; for people.
     package var createdAt: Int64
     /// What is offered, newest first.
-    public var releases: [OfferedRelease]
+    public var releases: [ChannelRelease]
     /// Withdrawn versions, latest first, at most ``withdrawnCountMax``; no other content gets their names.
     package var withdrawn: [WithdrawnVersion] = []
     /// The entry of the origin's log that has it; `nil` for the first entry, and without a log.
@@ -46,6 +46,10 @@ public struct ChannelPointer: Sendable, Hashable {
         withdrawn.contains { $0.content == content }
             && !releases.contains { $0.version?.content == content }
     }
+
+    package var signedContent: SignedBytes {
+        SignedBytes(origin: origin, signedBytes: signedBytes, signatures: signatures)
+    }
 }
 
 /// A version that a channel has offered and withdrawn.
@@ -60,7 +64,7 @@ package struct WithdrawnVersion: Sendable, Hashable {
 }
 
 /// One release as a channel offers it.
-public struct OfferedRelease: Sendable, Hashable {
+public struct ChannelRelease: Sendable, Hashable {
     /// What a device should run.
     package var target: Target
     /// The pointer's sequence when the release was offered, larger than every older release's.
@@ -116,12 +120,24 @@ public struct OfferedRelease: Sendable, Hashable {
     }
 
     /// Whether every device that may have this release may have `newer`, so that nobody reaches this one.
-    func isHidden(by newer: OfferedRelease) -> Bool {
+    func isHidden(by newer: ChannelRelease) -> Bool {
         if let rollout = newer.rollout, rollout.perMille < 1000 { return false }
         for requirement in newer.requirements where !requirements.contains(requirement) {
             return false
         }
         return true
+    }
+
+    var audience: Audience {
+        var audience = Audience()
+        audience.rollout = rollout
+        return audience
+    }
+
+    var writtenRequirements: [Requirement] {
+        // A later castree may have written a stricter requirement of this kind.
+        guard let version, version.epoch > 0, !requirements.haveEpochs else { return requirements }
+        return requirements + [.knowingEpochs]
     }
 }
 
@@ -174,5 +190,153 @@ public struct PublishedVersion: Sendable, Hashable {
         self.content = content
         self.epoch = epoch
         self.places = places
+    }
+}
+
+// Rules for the conditions of an offer, whoever wrote them.
+
+extension Rollout {
+    static let saltByteCountMax = 128
+
+    /// The rule that it breaks; `nil` if none.
+    package var problem: String? {
+        if !(0...1000).contains(perMille) { return "a roll-out is from 0 to 1000 per mille" }
+        if salt.utf8.count > Self.saltByteCountMax {
+            return "the salt of a roll-out has at most \(Self.saltByteCountMax) bytes"
+        }
+        if rule != Self.ownRule {
+            return "a channel chooses devices by castree's own rule, not by \(printable(rule))"
+        }
+        return nil
+    }
+}
+
+extension Requirement {
+    /// Required by a release with an epoch: to know that its objects are not where older castrees look.
+    package static let knowingEpochs = Requirement(kind: epochs, value: "1")
+    /// The kind of ``knowingEpochs``, which castree adds to every pointer that needs it.
+    package static let epochs = "epochs"
+}
+
+extension [Requirement] {
+    private static let countMax = 32
+    private static let kindByteCountMax = 64
+    private static let valueByteCountMax = 256
+
+    /// The rule that they break; `nil` if none.
+    package var problem: String? {
+        if count > Self.countMax { return "there are more than \(Self.countMax) requirements" }
+        var kinds: Set<String> = []
+        for requirement in self {
+            let kind = Array<UInt8>(requirement.kind.utf8)
+            guard (1...Self.kindByteCountMax).contains(kind.count) else {
+                return "the kind of a requirement has 1 to \(Self.kindByteCountMax) characters"
+            }
+            for byte in kind where !Self.isKindByte(byte) {
+                return "\"\(printable(requirement.kind))\" cannot be the kind of a requirement: "
+                    + "only letters, digits and . _ - are allowed"
+            }
+            if requirement.value.utf8.count > Self.valueByteCountMax {
+                return "a requirement has at most \(Self.valueByteCountMax) bytes"
+            }
+            if !kinds.insert(requirement.kind).inserted {
+                return "there are two requirements of the kind \(requirement.kind)"
+            }
+        }
+        return nil
+    }
+
+    fileprivate var haveEpochs: Bool {
+        contains { $0.kind.utf8.elementsEqual(Requirement.epochs.utf8) }
+    }
+
+    /// Why a publisher may not ask for them; `nil` if it may.
+    package var problemOfOffer: String? {
+        if haveEpochs {
+            return "castree writes the requirement \(Requirement.epochs) itself, where it is needed"
+        }
+        if count >= Self.countMax { return "there are more than \(Self.countMax - 1) requirements" }
+        return problem
+    }
+
+    private static func isKindByte(_ byte: UInt8) -> Bool {
+        (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte)
+            || byte == 45 || byte == 46 || byte == 95
+    }
+}
+
+/// The signature of one key in a pointer or a trust file.
+package struct PointerSignature: Sendable, Hashable {
+    package static let countMax = 8
+    /// The size of an Ed25519 signature (RFC 8032, section 5.1.6).
+    package static let byteCount = 64
+
+    /// The id of the key (``VerificationKey/id``).
+    package let key: String
+    package let signature: [UInt8]
+
+    package init(key: String, signature: [UInt8]) {
+        self.key = key
+        self.signature = signature
+    }
+}
+
+extension [PointerSignature] {
+    /// The list in its order: `[{"key":"…","signature":"…"}]`.
+    package var document: JSONValue {
+        .array(
+            map {
+                .members(["key": .string($0.key), "signature": .text(Base64.string($0.signature))])
+            })
+    }
+
+    /// Reads a list of signatures, which is not empty if the field is present.
+    ///
+    /// Only one spelling is read, so that nothing can be added: nobody signs the signatures.
+    init(_ fields: inout FieldReader) throws(PointerProblem) {
+        let values = try fields.array("signatures")
+        guard 1...PointerSignature.countMax ~= values.count else {
+            throw .broken(
+                "it has \(values.count) signatures, and 1 to \(PointerSignature.countMax) may stand there"
+            )
+        }
+        self = []
+        for (position, value) in values.enumerated() {
+            let place = "signature \(position + 1)"
+            var fields = try FieldReader(value, place: place)
+            let key = try fields.text("key")
+            guard VerificationKey.isID(key) else {
+                throw .broken("\"key\" of \(place) is not 16 lower-case hexadecimal digits")
+            }
+            guard let signature = Base64.bytes(try fields.text("signature")),
+                signature.count == PointerSignature.byteCount
+            else { throw .broken("\(place) is not 64 bytes in base64") }
+            guard fields.rest.isEmpty else { throw .broken("\(place) has other fields") }
+            if let before = last, before.key >= key {
+                throw .broken("\(place) is not sorted by key, each key once")
+            }
+            append(PointerSignature(key: key, signature: signature))
+        }
+    }
+}
+
+/// The signatures of a pointer of any format, and the bytes that they sign.
+package struct SignedBytes: Sendable {
+    package let origin: String?
+    package let signedBytes: [UInt8]
+    package let signatures: [PointerSignature]
+}
+
+extension SignedBytes {
+    /// Reads the seal of a pointer that may be newer than this castree; `nil` if there is none.
+    package init?(_ pointer: JSONValue) {
+        guard let members = pointer.asObject else { return nil }
+        var fields = FieldReader(members, place: "the pointer")
+        // Missing signatures, or those in another spelling, prove nothing.
+        guard let signatures = try? [PointerSignature](&fields) else { return nil }
+        self.init(
+            origin: pointer["origin"]?.asString,
+            signedBytes: ChannelPointer.signedBytes(of: .object(fields.rest)),
+            signatures: signatures)
     }
 }

@@ -119,9 +119,7 @@ extension ContentFacts {
         return ContentFacts(objects)
     }
 
-    private static func objects(
-        _ reader: inout JSONReader
-    ) throws(JSONError) -> [ObjectFacts] {
+    private static func objects(_ reader: inout JSONReader) throws(JSONError) -> [ObjectFacts] {
         var objects: [ObjectFacts] = []
         try reader.enterArray()
         while try reader.nextElement() {

@@ -99,8 +99,7 @@ extension Delivery {
         _ bytes: [UInt8], named published: PublishedDelivery, of version: PublishedVersion
     ) throws(StoreError) {
         guard try ObjectID(of: bytes) == published.address else {
-            throw StoreError(
-                .badPack, "the delivery is refused: it is not what its address says")
+            throw StoreError(.badPack, "the delivery is refused: it is not what its address says")
         }
         try self.init(parsing: bytes, of: version)
     }
@@ -108,9 +107,7 @@ extension Delivery {
     /// Reads an untrusted delivery, without packs that have several bases, which this castree does not know.
     /// - Parameter version: what the release names; a delivery of another manifest is refused.
     /// - Throws: `.badPack` with what is wrong; also for a newer format.
-    package init(
-        parsing bytes: [UInt8], of version: PublishedVersion
-    ) throws(StoreError) {
+    package init(parsing bytes: [UInt8], of version: PublishedVersion) throws(StoreError) {
         do throws(PointerProblem) {
             self = try Self.parse(bytes, version)
         } catch {
@@ -209,7 +206,7 @@ package struct DeliveryEntry: Sendable, Hashable {
     ///   - pointer: gives the names of contents.
     ///   - others: give the names that `pointer` does not.
     package static func all(
-        of delivery: Delivery, _ release: OfferedRelease, in pointer: ChannelPointer,
+        of delivery: Delivery, _ release: ChannelRelease, in pointer: ChannelPointer,
         besides others: [ChannelPointer] = []
     ) -> [DeliveryEntry] {
         guard let version = release.version, let published = release.delivery else { return [] }

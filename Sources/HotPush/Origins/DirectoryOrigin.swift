@@ -104,9 +104,7 @@ package final class DirectoryOrigin: Sendable {
         }
         return bytes
     }
-}
 
-extension DirectoryOrigin {
     /// What the first of these files yields, in its own epoch or any other: equal addresses are equal bytes.
     ///
     /// Who asks may know an address alone, and a copy of a bucket has files in several epochs. Only what is not in the
@@ -151,8 +149,7 @@ extension DirectoryOrigin {
     package func file(
         _ path: String, limit: Int
     ) throws(StoreError) -> (bytes: [UInt8], status: FileStatus)? {
-        let file = try allowing(
-            [.notFound], try fileSystem.openBeneath(directory, path, .reading))
+        let file = try allowing([.notFound], try fileSystem.openBeneath(directory, path, .reading))
         guard let file else { return nil }
         let status = try fileSystem.status(file.raw)
         guard status.kind == .regular else { return nil }
@@ -166,11 +163,8 @@ extension DirectoryOrigin {
     }
 
     /// Opens the file of an address; `nil` if there is none.
-    package func open(
-        _ address: ObjectID, at path: String
-    ) throws(StoreError) -> ObjectReader? {
-        try allowing(
-            [.notFound], try ObjectReader(address, at: path, below: directory, fileSystem))
+    package func open(_ address: ObjectID, at path: String) throws(StoreError) -> ObjectReader? {
+        try allowing([.notFound], try ObjectReader(address, at: path, below: directory, fileSystem))
     }
 }
 

@@ -90,9 +90,7 @@ package enum OriginMarker {
                     + "\(OriginLayout.formatVersion), use a newer one")
         }
     }
-}
 
-extension OriginMarker {
     /// The lost or overwritten marker of an origin, as its pointers and files determine it; `nil` if the marker is
     /// there, or nothing is offered.
     package static func remade(

@@ -149,7 +149,8 @@ package enum OriginLayout {
 
     package static func trustVersion(of path: String) -> Int64? {
         let digits = path.dropFirst(trust.utf8.count + 1).dropLast(suffix.utf8.count)
-        guard let version = Int64(digits), 1...ChannelPointer.sequenceMax ~= version, trust(version) == path
+        guard let version = Int64(digits), 1...ChannelPointer.sequenceMax ~= version,
+            trust(version) == path
         else { return nil }
         return version
     }
@@ -248,4 +249,26 @@ package enum OriginLayout {
         // A file with an invalid name is not castree's.
         return try? ChannelName(String(name.dropLast(suffix.count)))
     }
+}
+
+/// The name in paths of another system whose clients update from an origin; HotPush itself knows none of them.
+package struct AnnouncedSystem: Sendable, Hashable, Comparable, CustomStringConvertible {
+    package static let countMax = 16
+
+    package let description: String
+
+    /// Returns `nil` unless the name has 1 to 32 of `a–z 0–9 -`.
+    package init?(_ name: String) {
+        guard 1...32 ~= name.utf8.count,
+            name.utf8.allSatisfy({
+                UInt8(ascii: "a")...UInt8(ascii: "z") ~= $0
+                    || UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 || $0 == UInt8(ascii: "-")
+            })
+        else { return nil }
+        description = name
+    }
+
+    package init(known name: String) { description = name }
+
+    package static func < (left: Self, right: Self) -> Bool { left.description < right.description }
 }

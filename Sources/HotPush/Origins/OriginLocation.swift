@@ -169,9 +169,7 @@ package struct OriginReference: Sendable, Hashable {
     }
 
     // RFC 8089, section 2: file:/path, file:///path, file://localhost/path.
-    private static func directory(
-        _ rest: Substring, _ text: String
-    ) throws(StoreError) -> String {
+    private static func directory(_ rest: Substring, _ text: String) throws(StoreError) -> String {
         var path = rest
         if path.hasPrefix("//") {
             path = path.dropFirst(2)
@@ -194,5 +192,19 @@ package struct OriginReference: Sendable, Hashable {
 
     private static func refuse(_ text: String, _ problem: String) -> StoreError {
         StoreError(.badOrigin, "\"\(printable(text))\" does not name an origin: \(problem)")
+    }
+}
+
+/// An origin in a bucket of an S3-compatible store.
+///
+/// `CurlTransport` makes one from `s3://BUCKET/PREFIX`. Publishers write to it, and a `Pull` reads from it through its
+/// transport. No request is sent before it is used. Several threads may use one at once.
+public struct OriginBucket: Sendable {
+    package let storage: S3Storage
+    /// The certificates to trust instead of the system's.
+    package let certificatesFile: String?
+
+    package init(_ storage: S3Storage, certificatesFile: String? = nil) {
+        (self.storage, self.certificatesFile) = (storage, certificatesFile)
     }
 }

@@ -44,9 +44,7 @@ package struct Places: Sendable, Hashable {
 
     /// Whether a release of that epoch needs them, as some object is in another one.
     package func areNeeded(in epoch: Int64) -> Bool { epochs.contains { $0 != epoch } }
-}
 
-extension Places {
     /// The bytes of the file; the publisher keeps within ``byteCountMax`` by writing objects again in the newest epoch.
     package func serialized() -> [UInt8] {
         JSONWriter.document { writer in
@@ -65,9 +63,7 @@ extension Places {
     ///   - published: the release's version.
     ///   - count: the number of distinct addresses in its manifest.
     /// - Throws: `.damagedOrigin` with what is wrong; also for bytes that do not match the address, and a newer format.
-    package init(
-        _ bytes: [UInt8], of published: PublishedVersion, count: Int
-    ) throws(StoreError) {
+    package init(_ bytes: [UInt8], of published: PublishedVersion, count: Int) throws(StoreError) {
         try self.init(
             bytes, named: published.places, of: "the objects of version \(published.name)",
             upTo: published.epoch, count: count)
@@ -163,9 +159,7 @@ extension Places {
         }
         return places
     }
-}
 
-extension Places {
     /// Places within a size, with nearly as few objects moved to the newest epoch as possible.
     /// - Parameter newest: not less than any epoch of these.
     package func bounded(by byteCountMax: Int64, newest: Int64) -> Places {

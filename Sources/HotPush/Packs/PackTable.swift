@@ -69,9 +69,7 @@ package struct PackTable: Sendable, Hashable {
         }
     }
 
-    private func judge(
-        _ position: Int, from objects: NumberedObjects?
-    ) throws(StoreError) {
+    private func judge(_ position: Int, from objects: NumberedObjects?) throws(StoreError) {
         let frame = frames[position]
         let content = frame.contentByteCount
         guard frame.byteCount <= PackLimits.frameByteCountMax(ofContent: content) else {
@@ -99,9 +97,7 @@ package struct PackTable: Sendable, Hashable {
             ? PackLimits.baseByteCountMax : PackLimits.jointBaseByteCountMax
         guard sum <= limit else { throw .badPack("the bases of a frame have \(sum) bytes") }
     }
-}
 
-extension PackTable {
     /// Decodes and reads a table; its frames have no sizes yet (``measure(manifest:_:from:)``).
     /// - Parameters:
     ///   - bytes: the table as it is in the pack: one zstd frame.

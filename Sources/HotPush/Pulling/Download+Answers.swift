@@ -71,8 +71,7 @@ extension Download {
         if isOfOrigin(attempt, result) { return try waitForOrigin(attempt, result) }
         let decision = decide(attempt, result)
         if case .again(let delay) = decision {
-            let isOfUse =
-                attempt.newByteCount >= 64 << 10 || (hasPart && !isProvable(work.content))
+            let isOfUse = attempt.newByteCount >= 64 << 10 || (hasPart && !isProvable(work.content))
             work.wait(until: .now + delay, stays: isOfUse && !attempt.isTooSlow)
             return waiting.append(work)
         }
@@ -107,9 +106,7 @@ extension Download {
     }
 
     /// Makes all files wait; the outage is one failure, however many requests it refuses.
-    private func waitForOrigin(
-        _ attempt: Attempt, _ ended: TransferOutcome
-    ) throws(StoreError) {
+    private func waitForOrigin(_ attempt: Attempt, _ ended: TransferOutcome) throws(StoreError) {
         if outage.map({ attempt.id > $0.lastID }) ?? true {
             // The refusals that showed it were not those of their files.
             if outage == nil { budget.forgetAll() }
@@ -321,5 +318,60 @@ extension Download {
             let item = try begin(content)
             if item.offset == content.byteCount { _ = try finish(address, item) }
         }
+    }
+}
+
+/// Which source of a content to ask next, and when: another one after a failure, unless that would lose what the source
+/// has begun.
+///
+/// A value, without a network or a clock.
+struct SourceTurns {
+    /// In order of preference; none if castree cannot read any.
+    private let sources: [ContentSource]
+    private(set) var place = 0
+    /// The index of the source whose response began the staged bytes; 0 if an earlier pull began them.
+    private(set) var partPlace = 0
+    private var dues: [Int: ContinuousClock.Instant] = [:]
+    private var failed: Set<Int> = []
+
+    init(_ sources: [ContentSource]) { self.sources = sources }
+
+    var source: ContentSource? { sources.isEmpty ? nil : sources[place] }
+
+    var areMany: Bool { sources.count > 1 }
+
+    /// Whether the staged bytes, and their validator, are from the current source.
+    var isOwnPart: Bool { partPlace == place }
+
+    var due: ContinuousClock.Instant? { dues[place] }
+
+    mutating func begunPart() { partPlace = place }
+
+    /// - Parameter stays: whether to stay with the source, because it makes progress, or no other can continue its
+    ///   part.
+    mutating func wait(until due: ContinuousClock.Instant, stays: Bool) {
+        dues[place] = due
+        if !stays { _ = move() }
+    }
+
+    mutating func leave() -> Bool {
+        failed.insert(place)
+        return move()
+    }
+
+    private mutating func move() -> Bool {
+        var best: Int?
+        for step in 1...max(1, sources.count) {
+            let other = (place + step) % max(1, sources.count)
+            if failed.contains(other) { continue }
+            guard let chosen = best else {
+                best = other
+                continue
+            }
+            if let due = dues[chosen], dues[other].map({ $0 < due }) ?? true { best = other }
+        }
+        guard let best else { return false }
+        place = best
+        return true
     }
 }

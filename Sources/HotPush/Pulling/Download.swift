@@ -62,8 +62,7 @@ final class Download: TransferRun<Download.Work, Download.Attempt> {
         var inspected: [UInt8] = []
 
         var wholeByteCount: Int64? {
-            part.wholeByteCount
-                ?? head?["content-range"].flatMap { ContentRange($0) }?.total
+            part.wholeByteCount ?? head?["content-range"].flatMap { ContentRange($0) }?.total
         }
 
         init(
@@ -134,8 +133,7 @@ final class Download: TransferRun<Download.Work, Download.Attempt> {
                 content: content, turns: SourceTurns(file.plainSources),
                 validator: file.promisedValidator)
         }
-        super.init(
-            options.budget(options.retries.afterAnswer), isInterrupted: isInterrupted)
+        super.init(options.budget(options.retries.afterAnswer), isInterrupted: isInterrupted)
         progress.filesTotal = plan.contents.count
         progress.bytesTotal = plan.byteCount
         for content in plan.contents {
@@ -193,8 +191,7 @@ final class Download: TransferRun<Download.Work, Download.Attempt> {
 
     /// Whether content assembled from several responses will be verified as a whole.
     func isProvable(_ content: DownloadPlan.Content) -> Bool {
-        !content.isPlaceholder
-            || labels(of: content).contains(where: \.algorithm.identifiesContent)
+        !content.isPlaceholder || labels(of: content).contains(where: \.algorithm.identifiesContent)
     }
 
     func url(of work: Work) -> String {

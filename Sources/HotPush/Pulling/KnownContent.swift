@@ -213,8 +213,7 @@ struct StoredDigests {
     /// Returns no digests for an object that is gone, damaged or unreadable, which is then fetched.
     mutating func of(_ address: ObjectID) throws(StoreError) -> [Label] {
         if let known = known[address] { return known }
-        let found =
-            try allowing([.damagedObject, .io, .permission], try compute(address)) ?? []
+        let found = try allowing([.damagedObject, .io, .permission], try compute(address)) ?? []
         known[address] = found
         return found
     }
@@ -275,9 +274,7 @@ extension ObjectID {
 
 extension ReleaseFile {
     /// Uses origin and version only for content that has no label.
-    func placeholderAddress(
-        origin: String, version: String
-    ) throws(StoreError) -> ObjectID {
+    func placeholderAddress(origin: String, version: String) throws(StoreError) -> ObjectID {
         if let address { return try .placeholder(["address", address.description]) }
         var names: [String] = []
         for check in checks {

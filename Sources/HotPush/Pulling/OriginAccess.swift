@@ -23,9 +23,7 @@ package final class OriginAccess {
     /// The request that a bucket refused and the right that would allow it; `nil` elsewhere.
     package var refusal: StoreError? { (network as? SignedTransport)?.refusal }
 
-    private func transport(
-        to location: OriginLocation
-    ) throws(StoreError) -> any Transport {
+    private func transport(to location: OriginLocation) throws(StoreError) -> any Transport {
         switch location {
         case .web: return network
         case .directory(let path):
@@ -135,8 +133,7 @@ extension OriginURL {
 extension DocumentFetch.Answer {
     /// Whether the document came; a page in its place does not count.
     var isDocument: Bool {
-        head.status == 200
-            && ReleaseDocument(path: "").accepts(contentType: head["content-type"])
+        head.status == 200 && ReleaseDocument(path: "").accepts(contentType: head["content-type"])
     }
 
     /// The type of a page that came in the document's place, nil if none did; 511: RFC 6585, section 6.
@@ -150,136 +147,232 @@ extension DocumentFetch.Answer {
     var isMissing: Bool { !isDocument && [200, 403, 404, 410].contains(head.status) }
 }
 
-// What the channels of an origin offer; fetches only their pointers.
-extension OriginAccess {
-    package typealias LostTeller = (
-        DirectoryOrigin, _ there: Set<ChannelName>, _ only: ChannelName?
-    ) throws(StoreError) -> Bool
+/// One whole document, such as a pointer or a manifest, on its way into memory.
+///
+/// After a broken connection it continues only if a strong validator shows that the rest belongs to the same document.
+final class DocumentFetch: TransferJob {
+    struct Answer {
+        var head: TransferHead
+        var bytes: [UInt8]
+    }
 
-    /// The pointers of an origin's channels, sorted by name.
-    ///
-    /// A web server does not list its directories, so the origin names its channels in `channels.json`. An origin
-    /// without that file, written by an older castree, has at most the channel `stable`.
-    /// - Parameters:
-    ///   - text: a directory, the URL of an origin, or that of one pointer.
-    ///   - tellsLost: tells what channels a directory has lost, given those that it has, and whether there is any.
-    /// - Throws: `.badOrigin`, `.noOrigin`, `.badPointer`, `.tooLarge`, `.network`; `.notFound` if there is no channel.
-    package func pointers(
-        of text: String, countMax: Int = .max, tellsLost: LostTeller = { (_, _, _) in false }
-    ) throws(StoreError) -> [ChannelPointer] {
-        try discreetly { () throws(StoreError) in
-            let reference = try OriginReference(parsing: text)
-            var pointers: [ChannelPointer] = []
-            var hasLost = false
-            var status = 0
-            switch reference.location {
-            case .directory(let path):
-                let origin = try DirectoryOrigin(path)
-                var names = try origin.channels()
-                if let named = reference.channel { names = [named] }
-                for name in names.prefix(countMax) {
-                    // A channel withdrawn between the two looks has no pointer.
-                    if let pointer = try origin.pointer(name) { pointers.append(pointer) }
-                }
-                hasLost = try tellsLost(
-                    origin, Set(pointers.map(\.channel)), reference.channel)
-            case .web, .bucket:
-                let names = try names(at: reference).prefix(countMax)
-                let answers = try documents(
-                    names.map { (OriginLayout.pointer($0), Int64(ChannelPointer.byteCountMax)) },
-                    at: reference.location)
-                for (name, answer) in zip(names, answers) {
-                    status = answer.head.status
-                    let place = reference.location.appending(OriginLayout.pointer(name))
-                    guard let bytes = try bytes(of: answer, from: place) else { continue }
-                    pointers.append(try ChannelPointer(parsing: bytes, of: name))
-                }
-            }
-            guard !pointers.isEmpty else {
-                if let refusal, status == 403 { throw refusal }
-                throw StoreError(
-                    .notFound,
-                    status == 403
-                        ? "\(reference.location.description) does not let its channels be read (it answered "
-                            + "403): it is private, or has none"
-                        : "\(reference.location.description) has no channel"
-                            + (hasLost
-                                ? " that can be shown" : "; castree publish creates one")
-                )
-            }
-            return pointers
+    fileprivate let request: TransferRequest
+    fileprivate(set) var due: ContinuousClock.Instant?
+    fileprivate(set) var budgetID = 0
+    fileprivate var use: ResponseUse?
+    /// The head of the answer that supplied the first bytes.
+    private var first: TransferHead?
+    private var bytes: [UInt8] = []
+    /// Proves that a further part belongs to the bytes already received; nil if nothing can.
+    private var validator: Validator?
+    /// The most bytes ever held.
+    private var highWater = 0
+    /// Encoded bytes cannot be continued after a cut.
+    private var encodedCutCount = 0
+    /// Whether an answer came encoded although none was accepted: a proxy does that, and will again.
+    private var isAlwaysEncoded = false
+    private var isTooLarge = false
+    fileprivate private(set) var result: Result<Answer, StoreError>?
+    fileprivate private(set) var deadline: ContinuousClock.Instant
+    private let timeout: Duration
+    static let timeout: Duration = .seconds(600)
+
+    init(
+        _ url: String, accept: String, byteCountMax: Int64, unless tag: String? = nil,
+        pastCaches: Bool = false, timeout: Duration = DocumentFetch.timeout
+    ) {
+        var request = TransferRequest(id: 0, url: url)
+        request.byteCountMax = byteCountMax
+        // Caches must revalidate: the question is what the origin offers now.
+        request.fields = [
+            ("accept", accept), ("cache-control", pastCaches ? "no-cache" : "max-age=0"),
+        ]
+        if let tag { request.fields.append(("if-none-match", tag)) }
+        self.request = request
+        self.timeout = timeout
+        deadline = .now + timeout
+    }
+
+    private var place: String { printable(redacted(request.url)) }
+
+    fileprivate func answer() throws(StoreError) -> Answer {
+        guard let result else {
+            throw StoreError(.interrupted, "interrupted while asking \(place)")
+        }
+        return try result.get()
+    }
+
+    // MARK: Asking
+
+    private var part: StagedPart {
+        StagedPart(byteCount: Int64(bytes.count), validator: validator, isProvable: false)
+    }
+
+    fileprivate func ask() -> TransferRequest {
+        (use, isTooLarge) = (nil, false)
+        var request = request
+        if case .rest(let offset, let ifRange) = part.question {
+            request.offset = offset
+            request.ifRange = ifRange
+        } else {
+            bytes = []
+            // After two cuts, ask for an answer that can be continued.
+            request.acceptsEncodings = encodedCutCount < 2 || isAlwaysEncoded
+        }
+        return request
+    }
+
+    fileprivate func begin(_ head: TransferHead) -> BodyDecision {
+        let use = Resumption.use(of: head, for: part, asked: part.question)
+        self.use = use
+        switch use {
+        case .append: return .take
+        case .startOver:
+            bytes = []
+            first = head
+            validator = head["content-encoding"] == nil ? Validator(head) : nil
+            return .take
+        case .askForWhole: return .refuse
+        case .complete, .refuse, .failure: return .discard
         }
     }
 
-    private func names(at reference: OriginReference) throws(StoreError) -> [ChannelName] {
-        if let named = reference.channel { return [named] }
-        return try listedNames(at: reference.location) ?? [.stable]
-    }
-
-    func channelNames(at location: OriginLocation) throws(StoreError) -> [ChannelName] {
-        guard case .directory(let path) = location else {
-            return try listedNames(at: location) ?? []
+    /// Returns how many of the bytes are new; nil if they are too many.
+    fileprivate func take(_ piece: UnsafeRawBufferPointer) -> Int? {
+        guard Int64(bytes.count + piece.count) <= request.byteCountMax else {
+            isTooLarge = true
+            return nil
         }
-        return try DirectoryOrigin(path).channels()
+        bytes.append(contentsOf: piece)
+        guard bytes.count > highWater else { return 0 }
+        defer { highWater = bytes.count }
+        deadline = .now + timeout
+        return bytes.count - highWater
     }
 
-    private func listedNames(at location: OriginLocation) throws(StoreError) -> [ChannelName]? {
-        let answer = try document(
-            OriginLayout.channelList, at: location, byteCountMax: ChannelList.byteCountMax)
-        let list = try bytes(of: answer, from: location.appending(OriginLayout.channelList))
-        return try list.map { (list) throws(StoreError) in try ChannelList.names(parsing: list) }
-    }
+    // MARK: Ending
 
-    /// Returns nil if it does not exist, or a page is in its place.
-    private func bytes(
-        of answer: DocumentFetch.Answer, from place: String
-    ) throws(StoreError) -> [UInt8]? {
-        if answer.isDocument { return answer.bytes }
-        guard answer.isMissing else {
-            throw ReleaseProblem.noAnswer(
-                "\(place) answered \(answer.head.status)", answer.head.status)
+    /// The outcome by what was asked; nil if it brought the document, or an answer that stands in its place.
+    fileprivate func failure(_ ended: TransferOutcome, _ head: TransferHead?) -> TransferOutcome? {
+        let outcome = isTooLarge ? .tooLarge : judged(ended, head)
+        switch use {
+        case .append where outcome == .finished, .startOver where outcome == .finished,
+            .complete where outcome == .finished:
+            guard let first else { return outcome }
+            result = .success(Answer(head: first, bytes: bytes))
+            return nil
+        case .append, .startOver:
+            if first?["content-encoding"] != nil { encodedCutCount += 1 }
+            return outcome
+        default:
+            guard outcome == .finished, let head, !RetryPolicy.isWorthRetrying(status: head.status)
+            else { return outcome }
+            result = .success(Answer(head: head, bytes: []))
+            return nil
         }
-        return nil
+    }
+
+    private func judged(_ outcome: TransferOutcome, _ head: TransferHead?) -> TransferOutcome {
+        switch outcome {
+        case .finished where use == .append:
+            // A server may send less than the requested range (RFC 9110, section 15.3.7).
+            guard let total = head?["content-range"].flatMap({ ContentRange($0) })?.total,
+                Int64(bytes.count) < total
+            else { return outcome }
+            return .failed(
+                TransferFailure(.broken, "only \(bytes.count) of \(total) bytes of \(place) came"))
+        case .failed(let failure)
+        where failure.kind == .malformed && encodedCutCount >= 2 && !isAlwaysEncoded:
+            isAlwaysEncoded = true
+            forget()
+            return .failed(TransferFailure(.broken, failure.message))
+        default: return outcome
+        }
+    }
+
+    fileprivate func forget() {
+        bytes = []
+        validator = nil
+        first = nil
+    }
+
+    fileprivate func giveUp(after outcome: TransferOutcome, _ head: TransferHead?) {
+        switch outcome {
+        case .failed(let failure): result = .failure(StoreError(failure))
+        case .tooLarge:
+            result = .failure(
+                StoreError(
+                    .tooLarge,
+                    "\(place) has more than \(sizeText(request.byteCountMax)), too many for what "
+                        + "it should be"))
+        default:
+            result =
+                head.map { .success(Answer(head: $0, bytes: [])) }
+                ?? .failure(StoreError(.network, "unable to fetch \(place)"))
+        }
+    }
+
+    /// Returns whether to wait on.
+    fileprivate func isInTime() -> Bool {
+        if result != nil || ContinuousClock.now < deadline { return true }
+        result = .failure(StoreError(.network, "nothing more of \(place) came for ten minutes"))
+        return false
     }
 }
 
-// Pack indexes (deliveries), which lie beside the pointer.
-extension OriginAccess {
-    /// The delivery that a release names; `nil` if it names none.
-    /// - Throws: `.badPack`, `.tooLarge`, `.network` if it is useless; `.interrupted`.
-    func delivery(
-        of release: OfferedRelease, at location: OriginLocation
-    ) throws(StoreError) -> Delivery? {
-        guard let published = release.delivery, let version = release.version else { return nil }
-        let answer = try document(
-            OriginLayout.path(.delivery, published.address, in: published.epoch), at: location,
-            byteCountMax: published.byteCount, isOptional: true)
-        guard answer.head.status == 200 else {
-            throw .badPack("the origin answered \(answer.head.status) for its delivery")
-        }
-        return try Delivery(answer.bytes, named: published, of: version)
+/// Fetches documents concurrently; a failure of one does not affect the others.
+final class DocumentFetches: TransferRun<DocumentFetch, Transfer<DocumentFetch>> {
+    private let fetches: [DocumentFetch]
+
+    init(_ fetches: [DocumentFetch], _ budget: RetryBudget, isInterrupted: @escaping () -> Bool) {
+        self.fetches = fetches
+        for (position, fetch) in fetches.enumerated() { fetch.budgetID = position }
+        super.init(budget, isInterrupted: isInterrupted)
+        waiting = fetches
     }
 
-    /// The deliveries of what channels offer, by address, within ten minutes; omits those that cannot be fetched.
-    /// - Throws: `.badOrigin`, `.interrupted`.
-    package func deliveries(
-        of pointers: [ChannelPointer], at text: String
-    ) throws(StoreError) -> [ObjectID: Delivery] {
-        let location = try OriginReference(parsing: text).location
-        let end = ContinuousClock.now + DocumentFetch.timeout
-        var deliveries: [ObjectID: Delivery] = [:]
-        for release in pointers.flatMap(\.releases) {
-            guard let published = release.delivery, deliveries[published.address] == nil,
-                ContinuousClock.now < end
-            else { continue }
-            deliveries[published.address] = try allowing(
-                [.badPack, .tooLarge, .network], try delivery(of: release, at: location))
-        }
-        return deliveries
+    /// The final answers in order, whatever their status; for a document that came in parts, the first answer.
+    /// - Throws: the first failure: `.network` without an answer, `.tooLarge`, `.interrupted`.
+    func answers() throws(StoreError) -> [DocumentFetch.Answer] {
+        // An error that ended one early ended the others too, and is the one to report.
+        for fetch in fetches where fetch.result != nil { _ = try fetch.answer() }
+        var answers: [DocumentFetch.Answer] = []
+        for fetch in fetches { answers.append(try fetch.answer()) }
+        return answers
     }
-}
 
-extension StoreError {
-    /// Whether a delivery is unavailable or wrong, which costs only time: everything can be fetched without it.
-    var isUselessDelivery: Bool { [.badPack, .tooLarge, .network].contains(code) }
+    override func begin(_ fetch: DocumentFetch) -> (TransferRequest, Transfer<DocumentFetch>)? {
+        (fetch.ask(), Transfer(fetch))
+    }
+
+    override func begin(_ attempt: Transfer<DocumentFetch>, _ head: TransferHead) -> BodyDecision {
+        attempt.job.begin(head)
+    }
+
+    override func take(
+        _ piece: UnsafeRawBufferPointer, _ attempt: Transfer<DocumentFetch>
+    ) -> Bool {
+        guard let count = attempt.job.take(piece) else { return false }
+        attempt.newByteCount += Int64(count)
+        return true
+    }
+
+    override func end(_ attempt: Transfer<DocumentFetch>, _ outcome: TransferOutcome) {
+        let fetch = attempt.job
+        if outcome == .cancelled { return }
+        guard let failure = fetch.failure(outcome, attempt.head) else {
+            return budget.progressed(fetch.budgetID)
+        }
+        if case .askForWhole = fetch.use {
+            // A request for the whole cannot get this verdict again.
+            fetch.forget()
+        } else if case .again(let delay) = decide(attempt, failure, within: fetch.deadline - .now) {
+            fetch.due = .now + delay
+        } else {
+            return fetch.giveUp(after: failure, attempt.head)
+        }
+        waiting.append(fetch)
+    }
+
+    override func tick() -> Bool { super.tick() && fetches.allSatisfy { $0.isInTime() } }
 }

@@ -70,9 +70,7 @@ struct OriginInquiry: PullStep {
     }
 
     /// Refuses, in the format's words, an offered version that is here and must not be shown.
-    private func known(
-        _ offer: FoundRelease, _ judges: Bool
-    ) throws(StoreError) -> OriginReply? {
+    private func known(_ offer: FoundRelease, _ judges: Bool) throws(StoreError) -> OriginReply? {
         guard let name = try knownVersion(of: offer.release) else { return nil }
         if judges, !options.isForced { try refuse(offer, knownAs: name) }
         var reply = OriginReply(.known(version: name))
@@ -134,8 +132,7 @@ struct OriginInquiry: PullStep {
             // With `--force`, the origin must answer.
             !options.isForced, case .web = reference.location
         else { return nil }
-        return try KeptAnswer(
-            formatOf: reference.location, versions, isChanging: !options.isDryRun)
+        return try KeptAnswer(formatOf: reference.location, versions, isChanging: !options.isDryRun)
     }
 
     /// Returns nil if no format is remembered, or the origin has changed its format.
@@ -175,12 +172,10 @@ struct OriginInquiry: PullStep {
             guard wanted.accepts(contentType: type) else {
                 refusal = StoreError(
                     .notFound,
-                    format.message(
-                        .documentType(type, beginning: Array(answer.bytes.prefix(60)))))
+                    format.message(.documentType(type, beginning: Array(answer.bytes.prefix(60)))))
                 continue
             }
-            var context = ReleaseContext(
-                origin: origin, layout: layout, platform: options.platform)
+            var context = ReleaseContext(origin: origin, layout: layout, platform: options.platform)
             context.app = try versions.appIdentity()
             context.device = options.device
             context.groups = options.app.groups
@@ -272,5 +267,114 @@ struct OriginInquiry: PullStep {
         }
         let name = options.version ?? found.release.version.description
         return try versions.store.versionRow(name)?.isComplete == true
+    }
+}
+
+/// What an origin answers.
+public enum OriginAnswer: Sendable {
+    /// The origin offers a release.
+    case release(FoundRelease)
+    /// The origin offers content that a version of the store has, so its manifest was not fetched.
+    case known(version: String)
+    /// Devices should run the version that was shipped with the app.
+    case embedded
+    /// Nothing is for this device; one reason for each release.
+    case nothing([String])
+}
+
+package struct PassedOverRelease: Sendable, Hashable {
+    package let version: String
+    package let perMille: Int
+
+    package var sentence: String {
+        "version \(version) is passed over: so far it is for \(perMille) of 1,000 devices, and not for this one"
+    }
+}
+
+/// An origin's answer, and the basis that later steps need.
+package struct OriginReply: Sendable {
+    package var answer: OriginAnswer
+    /// The chosen release as the channel's pointer offers it; without one, the newest.
+    var offered: ChannelRelease?
+    /// The release behind ``OriginAnswer/known(version:)``, if its document was read.
+    var known: Release?
+    /// The channel's pointer; nil for other formats and for an older copy.
+    var observation: SeenSequences.Observation?
+    /// The ids of the trusted keys that signed the channel's pointer; empty if the store accepts unsigned releases.
+    package var signers: [String] = []
+    /// Partial rollouts that do not include this device.
+    package var passedOver: [PassedOverRelease] = []
+    package var isOlderCopy = false
+
+    init(_ answer: OriginAnswer) { self.answer = answer }
+
+    static func olderCopy(_ pointer: ChannelPointer, than newer: Int64) -> OriginReply {
+        var reply = OriginReply(
+            .nothing([
+                "the channel's pointer is an older copy: its sequence is \(pointer.sequence), "
+                    + "and \(newer) was seen before; a cache or mirror may be behind, or a backup was "
+                    + "put back: then castree publish --adopt of what is offered continues above it"
+            ]))
+        reply.isOlderCopy = true
+        return reply
+    }
+
+    /// Whether the reply still offers the release that is here by now as `version`.
+    func stillOffers(_ offer: FoundRelease, as version: String) -> Bool {
+        switch answer {
+        case .known(let name): name == version
+        case .release(let found): found.isSame(as: offer)
+        case .embedded, .nothing: false
+        }
+    }
+
+    /// Whether the publisher requires the release before the app may continue.
+    package var isMandatory: Bool {
+        switch answer {
+        case .release(let found): found.release.isMandatory
+        case .known: known?.isMandatory ?? offered?.isMandatory ?? false
+        case .embedded: offered?.isMandatory ?? false
+        case .nothing: false
+        }
+    }
+
+    package var reasons: [String] {
+        if case .nothing(let reasons) = answer { reasons } else { [] }
+    }
+}
+
+/// A release, and where it was found.
+public struct FoundRelease: Sendable {
+    /// What the origin offers.
+    public var release: Release
+    package var format: any ReleaseFormat
+    package var location: OriginLocation
+    package var origin: OriginURL
+    /// The address of its content, by which bans are kept; `nil` if the format does not give it.
+    let content: ObjectID?
+    var offeredAt = ContinuousClock.now
+    /// The channel's pointer that offers it; `nil` for other formats.
+    var observation: SeenSequences.Observation?
+    var state = PointerState.unjudged
+    /// What the channel's pointer names; `nil` for other formats.
+    var published: PublishedVersion?
+    /// The epochs of its objects; `nil` if not fetched, or if all objects are in the release's epoch.
+    var places: Places?
+    var deliveryEpoch: Int64 = 0
+    /// The ways to fetch it; `nil` without packs.
+    package var choice: DeliveryChoice?
+
+    var packs: [Delivery.Pack] { choice?.packs ?? [] }
+
+    /// Whether the manifest has not been fetched, so that ``release`` has no files; a pack brings both.
+    package var isPromise: Bool { published != nil && release.received.isEmpty }
+
+    func isSame(as other: FoundRelease) -> Bool {
+        if let published, let others = other.published {
+            // The same content may have moved.
+            return published.manifest == others.manifest && published.epoch == others.epoch
+                && published.places == others.places
+        }
+        return release.received == other.release.received
     }
 }

@@ -8,8 +8,8 @@ extension OriginRepair {
     ///
     /// Needs neither pointer nor manifest: an object's address gives its path, unless `places` does.
     /// - Returns: the addresses of the fetched objects; omits what the origin does not have, or has with other bytes.
-    /// - Throws: `.noOrigin` if there is no such directory; `.outOfSpace`, `.network`, `.interrupted`. IncomingObject content
-    ///   is kept.
+    /// - Throws: `.noOrigin` if there is no such directory; `.outOfSpace`, `.network`, `.interrupted`. What arrived is
+    ///   kept.
     package func restore(
         _ lost: [Reference], from location: OriginLocation, at places: [ObjectID: String] = [:]
     ) throws(StoreError) -> Set<ObjectID> {
@@ -42,19 +42,18 @@ extension OriginRepair {
     /// Tries the names in the bucket first, because another origin may be a copy of it; then names without an epoch, as
     /// in a published directory; then wherever the origin's channels say that the objects are.
     package func restore(
-        _ lost: [LostFile], of origin: String, at location: OriginLocation
+        _ lost: [SizedKey], of origin: String, at location: OriginLocation
     ) throws(StoreError) {
         var left = lost
         for isCopy in [true, false] {
             var places: [ObjectID: String] = [:]
             for one in left {
-                let path = OriginLayout.epoch(of: one.path)?.path
-                places[one.reference.address] = isCopy ? one.path : path
+                places[one.key.address] = (isCopy ? one.key : one.key.name).path
             }
             let came = try restore(left.map(\.reference), from: location, at: places)
-            left.removeAll { came.contains($0.reference.address) }
+            left.removeAll { came.contains($0.key.address) }
         }
-        let objects = left.filter(\.isObject).map(\.reference)
+        let objects = left.filter { $0.key.kind == .object }.map(\.reference)
         guard !objects.isEmpty else { return }
         _ = try source(origin, at: location).objects(objects)
     }
@@ -134,7 +133,7 @@ extension OriginRepair {
     private static var locatingManifestCountMax: Int { 64 }
 
     /// Returns nothing if the channels are unusable: the origin may still have objects.
-    private func offered(by origin: String) throws(StoreError) -> [OfferedRelease] {
+    private func offered(by origin: String) throws(StoreError) -> [ChannelRelease] {
         let pointers = try unlessInterrupted { () throws(StoreError) in
             try access.pointers(of: origin, countMax: Self.channelCountMax)
         }
@@ -252,25 +251,9 @@ extension OriginRepair {
     }
 
     /// How many of the missing objects belong to a version with that content, complete or not.
-    private func named(
-        _ content: ObjectID, among lost: Download
-    ) throws(StoreError) -> Int {
+    private func named(_ content: ObjectID, among lost: Download) throws(StoreError) -> Int {
         guard let manifest = try versions.manifest(with: content) else { return 0 }
         let named = (0..<manifest.count).lazy.map { manifest.address(at: $0) }
         return Set(named.filter { lost.isMissing($0) }).count
-    }
-}
-
-/// A file that an origin names and does not have.
-package struct LostFile: Sendable {
-    package let path: String
-    package let reference: Reference
-    /// Whether it is an object of a version rather than a document that describes one.
-    package let isObject: Bool
-
-    package init(path: String, reference: Reference, isObject: Bool) {
-        self.path = path
-        self.reference = reference
-        self.isObject = isObject
     }
 }

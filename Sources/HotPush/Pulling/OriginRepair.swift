@@ -38,8 +38,7 @@ package struct OriginRepair: PullStep {
                         lost.filter { !came.contains($0.address) }, of: origin, at: location))
                 // Packs may still have what the origin has lost as single objects.
                 let rest = lost.filter { !came.contains($0.address) }
-                came.formUnion(
-                    try fetchFromPacks(rest, of: origin, at: location, atAnyCost: true))
+                came.formUnion(try fetchFromPacks(rest, of: origin, at: location, atAnyCost: true))
                 if came.isEmpty { try refuseNoOrigin(origin, at: location) }
                 return came
             },
@@ -72,9 +71,7 @@ package struct OriginRepair: PullStep {
         return false
     }
 
-    private func refuseNoOrigin(
-        _ origin: String, at location: OriginLocation
-    ) throws(StoreError) {
+    private func refuseNoOrigin(_ origin: String, at location: OriginLocation) throws(StoreError) {
         // A page in its place may be of any size.
         let isThere = try allowing(
             [.notFound, .noOrigin, .tooLarge], try hasMarkerOrChannel(origin, at: location))
@@ -102,8 +99,8 @@ package struct OriginRepair: PullStep {
     ///
     /// Notes no sequence.
     /// - Returns: the names of the restored versions; omits what no channel offers with the same content.
-    /// - Throws: `.badOrigin`, `.noOrigin`, `.badPointer`, `.outOfSpace`, `.network`, `.interrupted`. IncomingObject content
-    ///   is kept.
+    /// - Throws: `.badOrigin`, `.noOrigin`, `.badPointer`, `.outOfSpace`, `.network`, `.interrupted`. What arrived is
+    ///   kept.
     package func restore(
         _ lost: [LostManifest], from origin: String
     ) throws(StoreError) -> Set<String> {
@@ -154,7 +151,7 @@ package struct OriginRepair: PullStep {
 
     /// Returns whether the version is complete.
     private func restore(
-        _ lost: LostManifest, _ offered: OfferedRelease, of pointer: ChannelPointer,
+        _ lost: LostManifest, _ offered: ChannelRelease, of pointer: ChannelPointer,
         at location: OriginLocation
     ) throws(StoreError) -> Bool {
         guard let published = offered.version else { return false }
@@ -162,14 +159,13 @@ package struct OriginRepair: PullStep {
         found.release.version = try VersionName(lost.version)
         let offer = try documents.resolved(found)
         guard lost.mayName(offer.release) else { return false }
-        let plan = try planner.reckon(offer, judges: false)
-        _ = try ReleaseFetch(basis: basis, offer: offer).run(by: plan)
+        _ = try ReleaseFetch(basis: basis, offer: offer, judges: false).run()
         return true
     }
 }
 
 extension LostManifest {
-    fileprivate func isOffered(by release: OfferedRelease) -> Bool {
+    fileprivate func isOffered(by release: ChannelRelease) -> Bool {
         guard let offered = release.version else { return false }
         // Its name may be a variant, if other content had taken its own.
         let name = offered.name.description

@@ -148,8 +148,7 @@ final class PackTransfer: TransferRun<PackTransfer.Span, PackTransfer.Attempt> {
         let opening: PackOpening
         do throws(StoreError) {
             opening = try part.withBytes { (bytes) throws(StoreError) in
-                try PackOpening(
-                    parsing: bytes, of: pack, to: version, from: base, limits: limits)
+                try PackOpening(parsing: bytes, of: pack, to: version, from: base, limits: limits)
             }
             openingPart = consume part
         } catch {
@@ -203,8 +202,7 @@ final class PackTransfer: TransferRun<PackTransfer.Span, PackTransfer.Attempt> {
                 span.frames = index + 1..<span.frames.upperBound
                 continue
             }
-            let item = try incoming.begin(
-                opening.part(ofFrame: index), byteCount: frame.byteCount)
+            let item = try incoming.begin(opening.part(ofFrame: index), byteCount: frame.byteCount)
             if item.offset > 0, resumedFrames.insert(index).inserted, !ownFrames.contains(index) {
                 figures.resumedBytes += item.offset
             }

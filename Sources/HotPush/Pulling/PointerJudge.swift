@@ -38,8 +38,7 @@ struct PointerJudge: PullStep {
             files[version] = file
             return file
         }
-        return JudgedPointer(
-            pointer: pointer, state: ruling?.state ?? .unjudged, trustFiles: files)
+        return JudgedPointer(pointer: pointer, state: ruling?.state ?? .unjudged, trustFiles: files)
     }
 
     private func storeTrust() throws(StoreError) -> StoreTrust {
@@ -171,9 +170,7 @@ struct PointerJudge: PullStep {
                 + "shows whose releases are taken from \(location.description))")
     }
 
-    func expired(
-        _ channel: ChannelName, at location: OriginLocation, _ time: Int64
-    ) -> StoreError {
+    func expired(_ channel: ChannelName, at location: OriginLocation, _ time: Int64) -> StoreError {
         untrusted(
             channel, at: location,
             "it expired on \(HTTPDate(seconds: time).text), so nothing proves that it is the newest; its publisher renews it "
@@ -181,8 +178,7 @@ struct PointerJudge: PullStep {
     }
 
     func refuseExpired(_ offer: FoundRelease) throws(StoreError) {
-        guard let time = expired(offer.state), let scope = offer.release.scope
-        else { return }
+        guard let time = expired(offer.state), let scope = offer.release.scope else { return }
         throw expired(try ChannelName(scope), at: offer.location, time)
     }
 
@@ -190,8 +186,7 @@ struct PointerJudge: PullStep {
         _ format: any ReleaseFormat, at location: OriginLocation
     ) throws(StoreError) {
         guard !(format is CastreeFormat), try isTrusting(location) else { return }
-        throw StoreError(
-            .untrusted,
+        throw .untrusted(
             "\(location.description) is not read as an origin of another format (\(format.name)), in which nothing is signed: "
                 + "only signed releases are taken from there; castree trust remove ends that")
     }
@@ -208,8 +203,7 @@ struct PointerJudge: PullStep {
         let files = judged.trustFiles
         let read = { (version: Int64) throws(StoreError) -> TrustFile in
             if let file = files[version] { return file }
-            throw StoreError(
-                .untrusted,
+            throw .untrusted(
                 "the keys that are trusted for \(location.description) have changed meanwhile; pull again"
             )
         }
@@ -266,8 +260,7 @@ struct PointerJudge: PullStep {
                 throw ReleaseProblem.noAnswer(
                     "\(location.appending(path)) answered \(status)", status)
             }
-            throw StoreError(
-                .untrusted,
+            throw .untrusted(
                 "the origin's keys have changed, and \(location.appending(path)), which would prove it, "
                     + "\(location.answer(status)); nothing was changed; \(TrustFile.remedy)")
         }
@@ -280,8 +273,7 @@ struct PointerJudge: PullStep {
 
     private static func unsigned(_ error: StoreError) -> StoreError {
         let isNewer = error.code == .unsupportedFormat
-        return StoreError(
-            .untrusted,
+        return .untrusted(
             error.message
                 + (isNewer
                     ? ", if its publisher says so: it is refused, since nobody can tell who wrote it"

@@ -7,7 +7,7 @@ struct PublishedDocuments: PullStep {
 
     /// A release of a channel: with its files, or as a promise if its manifest comes with a pack.
     func release(
-        _ published: PublishedVersion, _ offered: OfferedRelease, of pointer: ChannelPointer,
+        _ published: PublishedVersion, _ offered: ChannelRelease, of pointer: ChannelPointer,
         at location: OriginLocation
     ) throws(StoreError) -> FoundRelease {
         let format = CastreeFormat()
@@ -53,14 +53,12 @@ struct PublishedDocuments: PullStep {
         let manifest =
             if let parsed { parsed } else { try Manifest(parsing: bytes, limits: limits) }
         guard manifest.version == published.name else {
-            throw StoreError(
-                .damagedOrigin,
+            throw .damagedOrigin(
                 "the channel offers version \(published.name), and its manifest is that of "
                     + "\(manifest.version); publish the version again")
         }
         guard try manifest.contentAddress() == published.content else {
-            throw StoreError(
-                .damagedOrigin,
+            throw .damagedOrigin(
                 "the channel promises other content for version \(published.name) than its manifest "
                     + "has; publish the version again")
         }
@@ -166,7 +164,7 @@ struct PublishedDocuments: PullStep {
 
     /// The ways to fetch a release by packs; `nil` if none helps here, or the answer is useless.
     func choice(
-        for published: PublishedVersion, _ offered: OfferedRelease, at location: OriginLocation
+        for published: PublishedVersion, _ offered: ChannelRelease, at location: OriginLocation
     ) throws(StoreError) -> DeliveryChoice? {
         guard options.takesPacks,
             let delivery = try delivery(of: offered, at: location)
@@ -176,7 +174,7 @@ struct PublishedDocuments: PullStep {
     }
 
     func delivery(
-        of offered: OfferedRelease, at location: OriginLocation
+        of offered: ChannelRelease, at location: OriginLocation
     ) throws(StoreError) -> Delivery? {
         do throws(StoreError) {
             return try access.delivery(of: offered, at: location)
@@ -203,4 +201,116 @@ extension NumberedObjects {
                 file.address.map { Reference(address: $0, byteCount: file.byteCount ?? 0) }
             })
     }
+}
+
+/// The ways to fetch a release and their costs, decided before a byte arrives: ``Pull`` follows it, `--dry-run` prints
+/// it.
+package struct DeliveryChoice: Sendable, Hashable {
+    package struct Way: Sendable, Hashable {
+        /// `nil` means fetching objects one by one.
+        package var pack: Delivery.Pack?
+        /// For objects one by one, an estimate until the manifest is known.
+        package var byteCount: Int64
+        package var requestCount: Int64
+        /// Whether only parts of the pack are requested; the figures are then estimates.
+        package var isByRanges = false
+
+        /// The bytes, plus ``PackSpans/requestByteCount`` for each request.
+        package var cost: Int64 {
+            let (worth, isHuge) = requestCount.multipliedReportingOverflow(
+                by: PackSpans.requestByteCount)
+            return isHuge ? .max : byteCount.addingClamped(worth)
+        }
+
+        package var name: String {
+            guard let pack else { return "objects" }
+            return pack.base != nil ? "from" : isByRanges ? "ranges" : "whole"
+        }
+    }
+
+    /// Cheapest first; among equals, the one with fewer requests.
+    package let ways: [Way]
+    package let objectCount: Int64
+    package let contentByteCount: Int64
+
+    init(_ delivery: Delivery, of version: PublishedVersion, isHeld: (ObjectID) -> Bool) {
+        var usable: [Delivery.Pack] = []
+        for pack in delivery.packs where pack.isReadable {
+            if let base = pack.base, !isHeld(base) { continue }
+            usable.append(pack)
+        }
+        // A pack based on content in the store holds only what that content is missing.
+        let least = usable.min { $0.contentByteCount < $1.contentByteCount }
+        objectCount = least?.objectCount ?? 0
+        contentByteCount = least?.contentByteCount ?? 0
+        var ways = usable.map { Way(pack: $0, byteCount: $0.byteCount, requestCount: 1) }
+        ways.append(
+            Way(
+                pack: nil, byteCount: contentByteCount.addingClamped(version.manifestByteCount),
+                requestCount: objectCount.addingClamped(1)))
+        ways.sort {
+            ($0.cost, $0.requestCount, $0.pack?.base == nil ? 1 : 0)
+                < ($1.cost, $1.requestCount, $1.pack?.base == nil ? 1 : 0)
+        }
+        // Without a pack, the cost of the objects is unknown.
+        self.ways = usable.isEmpty ? [] : ways
+    }
+
+    /// The ways once the missing content is known: exact for objects one by one; for ranges of a full pack, assuming
+    /// that the missing objects are spread evenly.
+    package func ways(missing count: Int, _ byteCount: Int64) -> [Way] {
+        var ways: [Way] = []
+        for way in self.ways {
+            guard let pack = way.pack else {
+                ways.append(Way(pack: nil, byteCount: byteCount, requestCount: Int64(count)))
+                continue
+            }
+            ways.append(way)
+            guard pack.base == nil, pack.contentByteCount > 0, byteCount < pack.contentByteCount
+            else { continue }
+            let share = Double(byteCount) / Double(pack.contentByteCount)
+            let frames = Double(pack.byteCount - pack.openingByteCount) * share
+            var ranges = Way(
+                pack: pack, byteCount: pack.openingByteCount + Int64(frames), requestCount: 2)
+            ranges.isByRanges = true
+            ways.append(ranges)
+        }
+        ways.sort { ($0.cost, $0.requestCount) < ($1.cost, $1.requestCount) }
+        return ways
+    }
+
+    var packs: [Delivery.Pack] {
+        ways.prefix { $0.pack != nil }.compactMap(\.pack)
+    }
+}
+
+extension UpdateCost {
+    /// The cheapest way's cost before the manifest is known; does not subtract what is here.
+    init(_ choice: DeliveryChoice) {
+        self.init()
+        files = Int(clamping: choice.objectCount)
+        bytes = choice.ways.first?.byteCount ?? choice.contentByteCount
+    }
+}
+
+extension OriginAccess {
+    /// The delivery that a release names; `nil` if it names none.
+    /// - Throws: `.badPack`, `.tooLarge`, `.network` if it is useless; `.interrupted`.
+    func delivery(
+        of release: ChannelRelease, at location: OriginLocation
+    ) throws(StoreError) -> Delivery? {
+        guard let published = release.delivery, let version = release.version else { return nil }
+        let answer = try document(
+            OriginLayout.path(.delivery, published.address, in: published.epoch), at: location,
+            byteCountMax: published.byteCount, isOptional: true)
+        guard answer.head.status == 200 else {
+            throw .badPack("the origin answered \(answer.head.status) for its delivery")
+        }
+        return try Delivery(answer.bytes, named: published, of: version)
+    }
+}
+
+extension StoreError {
+    /// Whether a delivery is unavailable or wrong, which costs only time: everything can be fetched without it.
+    var isUselessDelivery: Bool { [.badPack, .tooLarge, .network].contains(code) }
 }

@@ -1,4 +1,5 @@
 public import CASStore
+import StrictJSON
 public import VersionTree
 
 /// Brings versions from an origin into a store: ask, plan, fetch, show.
@@ -155,9 +156,7 @@ public final class Pull: PullStep {
 
     /// Asks again after a long download, because the release may have been withdrawn meanwhile.
     /// - Returns: `nil` if the offer is recent, or the origin cannot be asked.
-    func replySince(
-        _ offer: FoundRelease, _ origin: String
-    ) throws(StoreError) -> OriginReply? {
+    func replySince(_ offer: FoundRelease, _ origin: String) throws(StoreError) -> OriginReply? {
         guard ContinuousClock.now - offer.offeredAt > options.offerLifetime else { return nil }
         let reply = try allowing([.network], try inquire(origin))
         // A copy older than the offer says nothing about it.
@@ -211,5 +210,146 @@ public final class Pull: PullStep {
         case .kept, .pending:
             if try !versions.isMaterialized(version) { try versions.materialize(version) }
         }
+    }
+}
+
+/// What all steps of a pull work with: a store, the options, and the access to origins.
+package struct PullBasis: PullStep {
+    package let versions: VersionStore
+    package let options: PullOptions
+    let access: OriginAccess
+    let log: PullLog
+    package var basis: PullBasis { self }
+
+    init(_ versions: VersionStore, over transport: any Transport, _ options: PullOptions) {
+        self.versions = versions
+        self.options = options
+        log = PullLog(options.eventLog)
+        access = OriginAccess(
+            over: transport, retries: options.retries, tell: options.tell,
+            isInterrupted: { versions.store.options.isInterrupted() || options.isInterrupted() })
+    }
+}
+
+/// A step of a pull, or all of them.
+package protocol PullStep {
+    var basis: PullBasis { get }
+}
+
+extension PullStep {
+    package var versions: VersionStore { basis.versions }
+    package var options: PullOptions { basis.options }
+    var access: OriginAccess { basis.access }
+    var log: PullLog { basis.log }
+    var bound: SequenceBound { SequenceBound(versions, now: options.now) }
+    var limits: Manifest.Limits { .foreign(entryCountMax: options.entryCountMax) }
+
+    func device(for audience: Audience) throws(StoreError) -> String? {
+        try versions.deviceName(options.device, for: audience, isDrawing: !options.isDryRun)
+    }
+
+    func releaseContext(of offer: FoundRelease) throws(StoreError) -> ReleaseContext {
+        ReleaseContext(
+            origin: offer.origin, platform: options.platform, app: try versions.appIdentity())
+    }
+
+    // MARK: The steps that others use
+
+    var judge: PointerJudge { PointerJudge(basis: basis) }
+    var documents: PublishedDocuments { PublishedDocuments(basis: basis) }
+    var planner: DownloadPlanner { DownloadPlanner(basis: basis) }
+}
+
+/// What a pull writes to the event log; remembers the last failure, which is written once.
+final class PullLog {
+    private let eventLog: EventLog?
+    private(set) var failure: StoreError?
+
+    init(_ eventLog: EventLog?) { self.eventLog = eventLog }
+
+    func note(_ error: StoreError, during operation: String) {
+        failure = error
+        eventLog?.record(error, during: operation)
+    }
+
+    func noteBeginning(of plan: DownloadPlan) {
+        guard let eventLog, !plan.contents.isEmpty else { return }
+        let version = plan.release.version.description
+        eventLog.record(.planned(version: version, cost: UpdateCost(plan)))
+        eventLog.record(.downloadBegan(version: version))
+    }
+
+    func noteEnd(of plan: DownloadPlan, _ figures: DownloadFigures, _ error: StoreError?) {
+        guard let eventLog else { return }
+        guard !plan.contents.isEmpty else {
+            if let error { note(error, during: "download") }
+            return
+        }
+        failure = error
+        eventLog.record(.ended(plan.release.version, figures, error))
+    }
+
+    func noteFallback(_ pack: Delivery.Pack?, _ error: StoreError, missingCount: Int) {
+        eventLog?.record(
+            .fellBack(pack: pack?.address, reason: error.message, objects: missingCount))
+    }
+}
+
+// What a pull asks of the versions that are here.
+
+extension VersionStore {
+    func manifest(with content: ObjectID, ifWhole: Bool = false) throws(StoreError) -> Manifest? {
+        for (row, _) in try store.versionRows()
+        where row.content == content && (row.isComplete || !ifWhole) {
+            if let manifest = try readableManifest(of: row.name) { return manifest }
+        }
+        return nil
+    }
+
+    /// Whether a version of that name exists with everything that it needs.
+    func isAllHere(_ name: String) throws(StoreError) -> Bool {
+        try versions().contains { $0.version == name && $0.state != .incomplete }
+    }
+
+    func contents(ifWhole: Bool) throws(StoreError) -> Set<ObjectID> {
+        Set(
+            try store.versionRows().lazy.map(\.row).filter { $0.isComplete || !ifWhole }.map(
+                \.content))
+    }
+
+    /// What the current version says about the app, for formats that check it.
+    func appIdentity() throws(StoreError) -> AppIdentity {
+        try currentManifest().map { AppIdentity(keptIn: $0) } ?? AppIdentity()
+    }
+
+    /// The bytes of a plan's contents that are staged; ignores small files.
+    func stagedByteCount(of plan: DownloadPlan) throws(StoreError) -> Int64 {
+        var byteCount: Int64 = 0
+        for content in plan.contents where content.byteCount ?? 0 > IncomingContents.memoryByteCount
+        {
+            let status = try fileSystem.status(directories.staging.raw, content.name.description)
+            byteCount += status?.byteCount ?? 0
+        }
+        return byteCount
+    }
+}
+
+extension Manifest {
+    /// Whether it was made of the documents of that release.
+    func isReceived(from release: Release) throws(StoreError) -> Bool {
+        try received?.address == ObjectID(of: release.received)
+    }
+}
+
+extension AppIdentity {
+    static let key = "app"
+
+    var member: JSONValue.Member {
+        .init(key: Self.key, value: .members(["id": .text(id), "rootURL": .text(rootURL)]))
+    }
+
+    init(keptIn manifest: Manifest) {
+        let kept = manifest.foreign.first { $0.key == Self.key }?.value
+        self.init(id: kept?["id"]?.asString, rootURL: kept?["rootURL"]?.asString)
     }
 }

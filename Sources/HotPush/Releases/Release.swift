@@ -58,3 +58,94 @@ public struct Release: Sendable {
         self.received = received
     }
 }
+
+/// The devices that a release is for: those that meet all of this.
+public struct Audience: Sendable, Hashable {
+    /// Whether the publisher has withdrawn the release from everybody without a replacement.
+    public var isDisabled = false
+    /// The share of the devices that gets it; nil for all.
+    public var rollout: Rollout?
+    /// The groups of devices that it is restricted to (``AppTraits/groups``); empty for everybody.
+    public var groups: [String] = []
+
+    /// Everybody.
+    public init() {}
+}
+
+/// The share of the devices that a release is for.
+public struct Rollout: Sendable, Hashable {
+    /// The share, in thousandths.
+    public var perMille: Int
+    /// Makes the choice differ from release to release.
+    public var salt: String
+    /// How the choice is made: by a place that salt and device determine, or by another system's rule.
+    ///
+    /// The format applies such a rule when it reads (``ReleaseContext/device``). If it leaves the decision to castree,
+    /// any share below the whole excludes every device.
+    public var rule: String
+
+    /// castree's own rule.
+    public static let ownRule = "castree"
+
+    /// Creates a rollout.
+    public init(perMille: Int, salt: String, rule: String = Rollout.ownRule) {
+        self.perMille = perMille
+        self.salt = salt
+        self.rule = rule
+    }
+}
+
+/// A condition on the app that runs a release.
+public struct Requirement: Sendable, Hashable {
+    /// What is compared: `compatibility`, `minimumAppVersion`, `runtimeVersion`.
+    public var kind: String
+    /// The value that the release requires.
+    public var value: String
+    /// The only platform it applies to, such as `ios`; nil for all.
+    public var platform: String?
+
+    /// Creates a condition.
+    public init(kind: String, value: String, platform: String? = nil) {
+        self.kind = kind
+        self.value = value
+        self.platform = platform
+    }
+
+    package func concerns(platform other: String?) -> Bool {
+        guard let platform, let other else { return true }
+        return platform.utf8.elementsEqual(other.utf8)
+    }
+}
+
+/// A publisher's signature, as it came.
+///
+/// The format verifies it with the app's keys and then says ``Release/Trust/signed``; if that fails, it throws
+/// `.badRelease`.
+public struct Signature: Sendable, Hashable {
+    /// What is signed.
+    public enum Subject: String, Sendable, Hashable {
+        /// The bytes of the document as they came, ``Release/received``.
+        case document
+        /// The bytes of a file.
+        case file
+    }
+
+    /// The algorithm as the publisher spells it: `rsa-v1_5-sha256`, `RS256`.
+    public var algorithm: String
+    /// The name of the key, if there are several.
+    public var key: String?
+    /// What is signed.
+    public var subject: Subject
+    /// The certificates from the key to a trusted one, in PEM (RFC 7468), if the publisher sends them.
+    public var certificates: String?
+    /// The signature as written: in Base64, as a JWT, or in hexadecimal digits.
+    public var text: String
+
+    /// Creates a signature.
+    public init(_ algorithm: String, of subject: Subject, key: String? = nil, text: String) {
+        self.algorithm = algorithm
+        self.key = key
+        self.subject = subject
+        self.text = text
+    }
+}

@@ -104,8 +104,7 @@ package struct GivenTrust: Sendable, Hashable {
         _ keys: [String], threshold: Int, origin: String, version: Int64? = nil
     ) throws(StoreError) {
         if let version, !TrustFile.versions.contains(version) {
-            throw .badKey(
-                "\(version) is no version of an origin's trust: the first keys are 1")
+            throw .badKey("\(version) is no version of an origin's trust: the first keys are 1")
         }
         guard ChannelPointer.isOriginID(origin) else {
             throw .badKey(

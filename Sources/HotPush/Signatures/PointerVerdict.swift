@@ -69,8 +69,7 @@ struct PointerVerdict: Sendable, Hashable {
     ) throws(StoreError) {
         // Anybody with a key that still counts could sign versions without end.
         guard last - first < TrustFile.followedMax else {
-            throw StoreError(
-                .untrusted,
+            throw .untrusted(
                 "the pointer names version \(last) of the origin's trust, and version \(first - 1) is known: so many changes of "
                     + "keys are not followed at once; \(TrustFile.remedy)")
         }
@@ -153,11 +152,9 @@ extension TrustedOrigin {
                 }
         }
     }
-}
 
-// What a store makes of a pointer of a trusted origin: values in, a value out.
+    // What a store makes of a pointer of a trusted origin: values in, a value out.
 
-extension TrustedOrigin {
     func trustedKeys() throws(StoreError) -> TrustedKeys {
         try TrustedKeys(keys, threshold: threshold)
     }

@@ -208,8 +208,7 @@ extension OriginLocation {
     private static func absolute(_ path: String, _ fileSystem: POSIXFileSystem) -> String {
         if path.hasPrefix("/") { return path }
         // If the system does not tell (proc(5)), one name in each directory must do.
-        let above = try? fileSystem.symbolicLink(
-            POSIXFileSystem.workingDirectory, "/proc/self/cwd")
+        let above = try? fileSystem.symbolicLink(POSIXFileSystem.workingDirectory, "/proc/self/cwd")
         return (above ?? "") + "/" + path
     }
 }

@@ -102,8 +102,7 @@ package enum Resumption {
             return .askForWhole("the server sent a part without saying how large the whole is")
         }
         if let total = range.total
-            ?? (bytes.upperBound > part.wholeByteCount ?? .max
-                ? bytes.upperBound : nil),
+            ?? (bytes.upperBound > part.wholeByteCount ?? .max ? bytes.upperBound : nil),
             let wholeByteCount = part.wholeByteCount, total != wholeByteCount
         {
             return wrongSize(total, wholeByteCount)
@@ -135,8 +134,7 @@ package enum Resumption {
             return wrongSize(total, wholeByteCount)
         }
         guard total == offset else {
-            return .askForWhole(
-                "the server has \(total) bytes, but refuses the offset \(offset)")
+            return .askForWhole("the server has \(total) bytes, but refuses the offset \(offset)")
         }
         // Without proof, only a matching validator shows that the staged bytes are the server's.
         if let validator = part.validator, validator.matches(head) == false {

@@ -58,8 +58,7 @@ extension CheckedRelease {
             let code: CheckReason.Code = isOlderCopy ? .olderCopy : .nothingNew
             return .upToDate(CheckReason(code: code, sentence: "the origin has nothing new"))
         }
-        let code: CheckReason.Code =
-            isBanned ? .banned : isOlderCopy ? .olderCopy : .passedOver
+        let code: CheckReason.Code = isBanned ? .banned : isOlderCopy ? .olderCopy : .passedOver
         let refusals = reasons.map { CheckReason(code: code, sentence: $0) }
         return .refused(refusals + (hasTakenBack ? [.takenBack] : []))
     }
@@ -97,9 +96,7 @@ extension VersionStore {
         }
     }
 
-    private func obey(
-        _ version: String, isMandatory: Bool
-    ) throws(StoreError) -> ObeyedRelease {
+    private func obey(_ version: String, isMandatory: Bool) throws(StoreError) -> ObeyedRelease {
         let before = try lifecycle()
         // An earlier mandatory release was never shown: its replacement must be.
         let isForcedPending = try pendingForcedVersion != nil
@@ -135,9 +132,7 @@ extension VersionStore {
 
     /// Notes whether a version that is now pending must be shown before the app continues: because it is mandatory, or
     /// replaces a mandatory one that was never shown.
-    package func noteForced(
-        _ version: String, isMandatory: Bool
-    ) throws(StoreError) -> Bool {
+    package func noteForced(_ version: String, isMandatory: Bool) throws(StoreError) -> Bool {
         let isForcedPending = try pendingForcedVersion != nil
         guard isMandatory || isForcedPending else { return false }
         try notePendingForced(version)

@@ -118,8 +118,7 @@ extension UpdateManager {
             }
             let isForced = release.isMandatory || isForcedPending
             note(release.version.description, decision)
-            return .success(
-                UpdateCheck(release: release, decision: decision, isForced: isForced))
+            return .success(UpdateCheck(release: release, decision: decision, isForced: isForced))
         } catch {
             eventLog.record(error, asking: source.origin)
             tell(error, during: "check")
@@ -135,8 +134,7 @@ extension UpdateManager {
             case .download, .take: (.available, nil)
             }
         eventLog.record(
-            .checked(
-                origin: source.origin, outcome: outcome, version: version, reason: reason))
+            .checked(origin: source.origin, outcome: outcome, version: version, reason: reason))
         switch decision {
         case .nothing(let reason): tell(.upToDate(reason))
         case .refuse(let reasons): tell(.refused(version: version, reasons: reasons))
@@ -217,9 +215,7 @@ extension UpdateManager {
     }
 
     /// Makes a complete version the next one, and shows it if this is the moment.
-    private func makeReady(
-        _ version: String, isForced: Bool
-    ) throws(StoreError) -> UpdateOutcome {
+    private func makeReady(_ version: String, isForced: Bool) throws(StoreError) -> UpdateOutcome {
         let waited = try versions.lifecycle().pending
         guard try versions.putNext(version) else {
             let reason = "version \(version) is current already; what was pending no longer waits"

@@ -109,16 +109,14 @@ extension OriginAudit {
         let known = lost
         let sample = options.check.sample
         func isToBeRead(_ key: OriginKey) -> Bool {
-            !key.kind.isRead && !known.contains(key)
-                && sample?.contains(key.address) ?? true
+            !key.kind.isRead && !known.contains(key) && sample?.contains(key.address) ?? true
         }
         // By position in the table: there may be millions.
         let listed = needed.listed.filter { isToBeRead(needed.table[$0].key) }
         let others = needed.unlisted.filter(isToBeRead)
         let count = listed.count + others.count
         @Sendable func keyToRead(_ index: Int) -> OriginKey {
-            index < listed.count
-                ? needed.table[listed[index]].key : others[index - listed.count]
+            index < listed.count ? needed.table[listed[index]].key : others[index - listed.count]
         }
         let total = (0..<count).reduce(Int64(0)) {
             $0.addingClamped(needed.byteCount(of: keyToRead($1)) ?? 0)
@@ -276,7 +274,7 @@ extension OriginAudit {
         case .object, .pack, .deflatedCopy, .facts, .document, .delta: break
         }
         if bytes == nil, let size {
-            try mender.fetch([(key, size)])
+            try mender.fetch([SizedKey(key: key, byteCount: size)])
             bytes = try mender.bytes(of: key)
         }
         // Only a copy of the origin has documents of unknown size.
@@ -290,8 +288,7 @@ extension OriginAudit {
         of release: LiveRelease, _ survey: OriginSurvey
     ) throws(StoreError) -> [UInt8]? {
         var epochs: [ObjectID: [Int64]] = [:]
-        let addresses = try ReleaseFiles(release, storage, nil).manifest().references
-            .map(\.address)
+        let addresses = try ReleaseFiles(release, storage, nil).manifest().references.map(\.address)
         let needed = Set(addresses)
         for position in survey.table.positions {
             let key = survey.table[position].key

@@ -159,7 +159,7 @@ package struct OriginUsage: Sendable {
     package subscript(kind: Kind) -> FileFigures { files[kind] ?? FileFigures() }
 
     /// The packs of a release and what they save, as far as its delivery can be read.
-    package func entries(of release: OfferedRelease, in pointer: ChannelPointer) -> [DeliveryEntry]
+    package func entries(of release: ChannelRelease, in pointer: ChannelPointer) -> [DeliveryEntry]
     {
         guard let document = release.delivery.flatMap({ deliveryDocuments[$0.address] }) else {
             return []

@@ -113,9 +113,7 @@ package struct OriginCopy: Sendable {
         try Self.checkIsElsewhere(source.identity, storage.identity)
     }
 
-    private static func checkIsElsewhere(
-        _ one: String, _ other: String
-    ) throws(StoreError) {
+    private static func checkIsElsewhere(_ one: String, _ other: String) throws(StoreError) {
         guard one == other || one.hasPrefix(other + "/") || other.hasPrefix(one + "/") else {
             return
         }
@@ -214,8 +212,7 @@ package struct OriginCopy: Sendable {
         for key in live.others.sorted(by: { $0.path < $1.path }) {
             // A listing is only a hint.
             let listed = survey.table.byteCount(of: key)
-            let byteCount =
-                if let listed { listed } else { try source.head(key.path)?.byteCount }
+            let byteCount = if let listed { listed } else { try source.head(key.path)?.byteCount }
             guard let byteCount else { throw missing(key) }
             add(SizedKey(key: key, byteCount: byteCount))
         }

@@ -71,9 +71,7 @@ extension JSONValue {
 extension HistoryRows {
     /// The rows that turn one history into another.
     /// - Parameter before: the entry with the previous rows; 0 for none.
-    init(
-        from old: HistoryFile, to new: HistoryFile, before: Int64
-    ) throws(StoreError) {
+    init(from old: HistoryFile, to new: HistoryFile, before: Int64) throws(StoreError) {
         let (known, kept) = (Set(old.offers), Set(new.offers))
         self.init(
             before: before, count: Int64(new.offers.count),

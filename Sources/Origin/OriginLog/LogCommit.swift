@@ -50,8 +50,7 @@ struct LogCommit {
         of storage: any ObjectStorage
     ) throws(StoreError) -> [UInt8] {
         guard number <= ChannelPointer.logMax else {
-            throw .damagedOrigin(
-                "the log of \(storage.place) has no number left for an entry")
+            throw .damagedOrigin("the log of \(storage.place) has no number left for an entry")
         }
         guard entry.channels.count <= LogEntry.channelCountMax else {
             throw StoreError(

@@ -108,9 +108,7 @@ enum LogCopy: Hashable {
     /// Whether the copy found is as new as a state, or newer.
     /// - Throws: `.damagedOrigin` if it names an entry that the log does not show, so that a stranger has written it;
     ///   or if it must not be replaced (``checkSigned(_:_:by:_:)``).
-    func isAsNew(
-        _ seen: Seen, as state: OriginState, _ log: OriginLog
-    ) throws(StoreError) -> Bool {
+    func isAsNew(_ seen: Seen, as state: OriginState, _ log: OriginLog) throws(StoreError) -> Bool {
         if case .pointer(let channel) = self {
             guard let there = seen.pointer, let pointer = state.pointers[channel] else {
                 return false

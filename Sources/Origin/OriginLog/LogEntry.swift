@@ -220,11 +220,9 @@ extension LogEntry {
         else { throw .broken("its \"probe\" names no condition that this castree knows") }
         return condition
     }
-}
 
-// An entry's part about other systems' clients ↔ JSON.
+    // An entry's part about other systems' clients ↔ JSON.
 
-extension LogEntry {
     private var addedMembers: [JSONValue.Member] {
         let names = Dictionary(grouping: rows, by: \.key.system)
         return .present([
@@ -238,9 +236,7 @@ extension LogEntry {
         ])
     }
 
-    mutating func readClients(
-        _ fields: inout FieldReader, _ number: Int64
-    ) throws(PointerProblem) {
+    mutating func readClients(_ fields: inout FieldReader, _ number: Int64) throws(PointerProblem) {
         for (system, value) in try Self.systems(&fields, "clients") {
             clients[system] = try ClientPlaces(value, of: system, number)
         }
@@ -343,9 +339,7 @@ extension HistoryRows {
         ])
     }
 
-    fileprivate init(
-        _ value: JSONValue, place: String, _ number: Int64
-    ) throws(PointerProblem) {
+    fileprivate init(_ value: JSONValue, place: String, _ number: Int64) throws(PointerProblem) {
         guard let members = value.asObject else { throw .broken("\(place) are no object") }
         var fields = FieldReader(members, place: place)
         let numbers: ClosedRange<Int64> = 0...ChannelPointer.sequenceMax

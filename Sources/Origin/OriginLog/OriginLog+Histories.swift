@@ -31,8 +31,7 @@ extension OriginLog {
         }
         history.offers = found.reversed()
         guard try history.digest() == newest.digest else {
-            throw StoreError(
-                .damagedOrigin,
+            throw .damagedOrigin(
                 "what channel \(name.channel) has offered to the clients of \(name.system) cannot be made again: entry "
                     + "\(place) of the log in \(storage.place), or one before it, has other rows than it says"
             )
@@ -104,8 +103,7 @@ extension OriginLog {
     private func rows(of name: HistoryName, in number: Int64) throws(StoreError) -> HistoryRows {
         let entry = try pastEntry(number)
         guard let rows = entry.rows[name] else {
-            throw StoreError(
-                .damagedOrigin,
+            throw .damagedOrigin(
                 "a later entry of the log in \(storage.place) places rows of channel \(name.channel) for \(name.system) in "
                     + "entry \(number), which has none")
         }
@@ -121,8 +119,7 @@ extension OriginLog {
         let past = entry.configurations[system].map { _ in entry }
         let setting = if let past { past } else { try pastEntry(place) }
         guard let configuration = setting.configurations[system] else {
-            throw StoreError(
-                .damagedOrigin,
+            throw .damagedOrigin(
                 "a later entry of the log in \(storage.place) says that entry \(place) sets what the clients of \(system) "
                     + "are told, and it does not")
         }

@@ -235,8 +235,7 @@ final class OriginLog {
                         + "writes there")
             }
         }
-        return OriginState(
-            number: number, entry: entry, pointers: pointers, overruled: overruled)
+        return OriginState(number: number, entry: entry, pointers: pointers, overruled: overruled)
     }
 
     /// The distinct releases that the entries from ``LogEntry/keptFrom`` on offer, whose files must all stay.
@@ -343,7 +342,7 @@ package struct LiveRelease: Sendable, Hashable {
     package let facts: PublishedFacts?
 
     /// Returns `nil` for what was shipped with the app.
-    package init?(_ offered: OfferedRelease) {
+    package init?(_ offered: ChannelRelease) {
         guard let version = offered.version else { return nil }
         self.version = version
         delivery = offered.delivery

@@ -49,10 +49,8 @@ struct PackDesign: Sendable {
         for number in grouping.order {
             let object = target.objects.references[Int(number)]
             guard base.objects.number(of: object.address) == nil else { continue }
-            let limit = min(
-                Self.byteCountMax(ofBaseOf: object), options.prefixedByteCountMax)
-            let old =
-                object.byteCount > options.prefixedByteCountMax ? nil : chosen(object, limit)
+            let limit = min(Self.byteCountMax(ofBaseOf: object), options.prefixedByteCountMax)
+            let old = object.byteCount > options.prefixedByteCountMax ? nil : chosen(object, limit)
             if let old, object.byteCount >= Self.aloneByteCount {
                 alone[object] = FrameRecipe(objects: [object], bases: [old], level: level)
             } else if let old {
@@ -260,8 +258,7 @@ struct FrameRecipe: Sendable, Hashable {
     }
 
     private static let plainWindowLogMax = PackLimits.windowByteCountMax.trailingZeroBitCount
-    private static let prefixedWindowLogMax =
-        (2 * PackLimits.baseByteCountMax).trailingZeroBitCount
+    private static let prefixedWindowLogMax = (2 * PackLimits.baseByteCountMax).trailingZeroBitCount
 
     func name() throws(StoreError) -> ObjectID {
         let document = JSONWriter.document { writer in

@@ -113,9 +113,7 @@ extension OriginPruner {
         }
         return then > now || then < times.prefix(count).last ?? 0 ? nil : now - then
     }
-}
 
-extension OriginPruner {
     enum CopiesState {
         case unknown
         /// No device reads an older pointer than the state's.
@@ -165,9 +163,7 @@ extension OriginPruner {
             return false
         }
     }
-}
 
-extension OriginPruner {
     /// The age in seconds from which an upload counts as abandoned: a week, as in the rule of docs/buckets.md.
     static let uploadAgeMax: Int64 = 7 * 86_400
 

@@ -64,9 +64,7 @@ struct CopiedClients {
         }
     }
 
-    private mutating func add(
-        _ bytes: [UInt8], _ copy: LogCopy
-    ) throws(StoreError) -> Bool {
+    private mutating func add(_ bytes: [UInt8], _ copy: LogCopy) throws(StoreError) -> Bool {
         let document = copy.seen(bytes).document
         switch copy {
         case .pointer: break

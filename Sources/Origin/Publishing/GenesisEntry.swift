@@ -123,9 +123,7 @@ struct GenesisEntry {
     /// Writes the marker and entry 1.
     /// - Parameter marked: the id in the marker, the only record of it if no pointer is signed.
     /// - Returns: the state afterwards; somebody else may have been faster.
-    private func found(
-        _ entry: LogEntry, _ marked: String?
-    ) throws(StoreError) -> OriginState? {
+    private func found(_ entry: LogEntry, _ marked: String?) throws(StoreError) -> OriginState? {
         try storage.write(
             marker: OriginMarker.serialized(
                 of: storage.trustedOrigin(saidBy: entry.pointers.values) ?? marked,
@@ -170,8 +168,7 @@ struct GenesisEntry {
         _ traces: OriginTraces, isUrgent: Bool = false
     ) throws(StoreError) -> Existing {
         let passOver = isUrgent ? publisher.options.notice : nil
-        var existing = Existing(
-            clients: try CopiedClients(in: storage, passingOver: passOver))
+        var existing = Existing(clients: try CopiedClients(in: storage, passingOver: passOver))
         let there = try pointers(of: traces.channels)
         for var pointer in there {
             // A first entry cannot have a later epoch, so nobody could read it any more.
@@ -228,9 +225,7 @@ struct GenesisEntry {
     }
 
     /// Checks the packs that a pointer names: if they were missing, nobody could prune any more.
-    private func checkPacks(
-        of release: LiveRelease, in channel: ChannelName
-    ) throws(StoreError) {
+    private func checkPacks(of release: LiveRelease, in channel: ChannelName) throws(StoreError) {
         guard let delivery = release.delivery else { return }
         let document = try storage.delivery(delivery, of: release.version)
         let packs = document?.packs.map {
@@ -273,8 +268,7 @@ extension ObjectStorage {
     private func refusal(_ outcome: WriteOutcome) -> StoreError {
         switch outcome {
         case .unknown(let reason):
-            return StoreError(
-                reason.refusal ?? .network, "\(place) cannot be probed: \(reason)")
+            return StoreError(reason.refusal ?? .network, "\(place) cannot be probed: \(reason)")
         case .conditionFailed, .conflict:
             // The first try was stored, and its answer came too late: that is no overwriting.
             return StoreError(

@@ -41,9 +41,7 @@ struct OriginDirectory {
     }
 
     /// Removes what dead publishers have left; a file that stays prevents neither publishing nor withdrawing.
-    private func dropLeftovers(
-        _ root: Int32, _ fileSystem: any FileSystem
-    ) throws(StoreError) {
+    private func dropLeftovers(_ root: Int32, _ fileSystem: any FileSystem) throws(StoreError) {
         // Whoever needs the directory reports a foreign file in its place.
         let opened = try allowing(
             \.isOfPlace, try fileSystem.openIfPresent(root, OriginLayout.work, .directory))
@@ -103,7 +101,7 @@ struct OriginDirectory {
             guard OriginLayout.directories.contains(name), !unneeded.contains(name),
                 try fileSystem.status(root, name)?.kind == .symbolicLink
             else { return true }
-            throw StoreError(.damagedOrigin, obstruction(name, .symbolicLink))
+            throw .damagedOrigin(obstruction(name, .symbolicLink))
         }
     }
 
@@ -279,14 +277,75 @@ enum OriginReserve {
 
     /// Deletes the reserve or, without one, the caches of packing.
     /// - Returns: whether there was any of it.
-    static func makeSpace(
-        in root: Int32, _ fileSystem: any FileSystem
-    ) throws(StoreError) -> Bool {
+    static func makeSpace(in root: Int32, _ fileSystem: any FileSystem) throws(StoreError) -> Bool {
         if try fileSystem.status(root, path)?.kind == .regular {
             try fileSystem.removeIfPresent(root, path)
             return true
         }
         let work = try fileSystem.open(root, OriginLayout.work, .directory, mode: 0)
         return try PackingPlace.dropCaches(in: work.raw, fileSystem)
+    }
+}
+
+/// The lock of an origin in a directory: a locked file, which the kernel releases however the process ends.
+///
+/// Publishers share it while they send files for a commit. Pruning, beginning a log and repairing hold it
+/// exclusively, and so do publishers of older castree versions for everything.
+final class OriginLock {
+    private let lock: FileLock
+
+    enum Use {
+        case alone
+        case sharing
+        /// Shared by a reader, for which nothing is created.
+        case looking
+    }
+
+    /// Waits for the lock, unless the options say not to.
+    ///
+    /// It is `nil` for a storage without a directory for it; for a reader, also without a lock that can be opened.
+    /// - Throws: `.busy` if another publisher is at work and this one does not wait; `.interrupted`.
+    init?(
+        _ storage: any ObjectStorage, _ options: PublisherOptions, _ use: Use = .alone
+    ) throws(StoreError) {
+        guard use == .looking else {
+            guard let place = storage.work, place.isWritable else { return nil }
+            let work = try place.open()
+            lock = try Self.take(work.raw, place, options, use)
+            return
+        }
+        guard let place = storage.work, let work = try place.openIfPresent() else {
+            return nil
+        }
+        do throws(StoreError) {
+            lock = try Self.take(work.raw, place, options, use)
+        } catch {
+            guard [.notFound, .readOnly].contains(error.code) || error.isOfPlace else {
+                throw error
+            }
+            return nil
+        }
+    }
+
+    private static func take(
+        _ work: Int32, _ place: WorkDirectory, _ options: PublisherOptions, _ use: Use
+    ) throws(StoreError) -> FileLock {
+        let fileSystem = place.fileSystem
+        var wait = options.wait
+        while true {
+            let file = FileLock(
+                use == .looking
+                    ? try fileSystem.open(work, OriginLayout.lock, .reading, mode: 0)
+                    : try place.openLock(work, OriginLayout.lock), fileSystem)
+            try wait.take(file, exclusive: use == .alone, fileSystem) { holder in
+                "another publisher is at work in \(printable(place.place))\(holder)"
+            }
+            // Somebody may have removed the file, whose lock then excludes nobody.
+            if let here = try fileSystem.status(work, OriginLayout.lock),
+                here.isSameFile(as: try fileSystem.status(file.raw))
+            {
+                return file
+            }
+        }
     }
 }

@@ -37,8 +37,7 @@ extension OriginPublisher {
         let log = looking.makeLog()
         looking.options.notice = { _ in }
         let state = try looking.open(.stable, log).state
-        return ClientLog(
-            state, log, ReleaseSource(SeenFiles(in: storage), versions), options)
+        return ClientLog(state, log, ReleaseSource(SeenFiles(in: storage), versions), options)
     }
 
     /// Begins to announce to a system's clients what channels offer.

@@ -88,9 +88,7 @@ extension OriginPublisher {
             "\(problem); run castree pack with the store that published it, or with one that pulled it from there"
         )
     }
-}
 
-extension OriginPublisher {
     /// What publishing a version would write; writes nothing, and does not probe the store.
     /// - Throws: as ``publish(_:of:as:_:)``.
     package func plan(

@@ -289,9 +289,7 @@ extension OriginPublisher {
 
     /// Checks that readers will accept the entries of a rotation, because a new trust file cannot be revoked.
     /// - Throws: as ``LogCommit/check(_:_:after:of:)``.
-    func checkEntries(
-        of step: TrustRotation.Step, upon state: OriginState
-    ) throws(StoreError) {
+    func checkEntries(of step: TrustRotation.Step, upon state: OriginState) throws(StoreError) {
         for var pointer in step.unsigned where state.hasLog {
             var entry = try LogEntry(after: state, .rotate, now: now())
             (pointer.log, pointer.trustVersion) = (state.number + 1, step.file.version)

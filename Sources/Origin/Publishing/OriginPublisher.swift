@@ -140,11 +140,10 @@ package struct OriginPublisher: Sendable {
 
     /// Puts a release at the head or, if it is older and only verified, in its position; `nil` if nothing changes.
     func offering(
-        _ release: OfferedRelease, _ version: PublishedVersion, upon before: ChannelPointer
+        _ release: ChannelRelease, _ version: PublishedVersion, upon before: ChannelPointer
     ) -> ChannelPointer? {
         guard options.verifiesObjects, before.offersOlder(version) else {
-            let base =
-                options.signing.adopts ? before.unbarring(version, options.notice) : before
+            let base = options.signing.adopts ? before.unbarring(version, options.notice) : before
             return base.offering(
                 release, keepingDeliveries: options.packs.keptReleaseCount, now: now())
         }
@@ -154,7 +153,7 @@ package struct OriginPublisher: Sendable {
     private func place(
         _ offer: ReleaseOffer, _ upload: ReleaseUpload, _ packing: ReleasePacking,
         _ facts: FactsUpload, _ log: OriginLog, _ source: ReleaseSource, in state: inout OriginState
-    ) throws(StoreError) -> OfferedRelease {
+    ) throws(StoreError) -> ChannelRelease {
         while true {
             let version = try upload.place(in: &state)
             let number = state.number
@@ -289,9 +288,7 @@ package struct OriginPublisher: Sendable {
                 state = newer
                 let restored = entry.pointers.keys.filter { $0 != channel }
                 writeCopies(of: state, log, restored)
-                return (
-                    try finish(channel, seen, state, log, isUnchanged: changed == nil), state
-                )
+                return (try finish(channel, seen, state, log, isUnchanged: changed == nil), state)
             }
             try wait(behindOthers: &tryCount)
             state = try self.state(of: log, from: number)

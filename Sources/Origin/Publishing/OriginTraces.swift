@@ -92,3 +92,24 @@ struct OriginTraces {
                 : "there is no origin in \(place): it has no log; publish makes one")
     }
 }
+
+extension OriginState {
+    /// The state of an origin without a log, from its pointers.
+    /// - Parameter damaged: gets a channel whose pointer cannot be read.
+    init(
+        existingIn storage: any ObjectStorage, damaged: (ChannelName) -> Void = { _ in }
+    ) throws(StoreError) {
+        var pointers: [ChannelName: ChannelPointer] = [:]
+        for channel in try OriginTraces(of: storage).channels {
+            let seen = try LogCopy.pointer(channel).read(from: storage)
+            if let pointer = seen.pointer {
+                pointers[channel] = pointer
+            } else if seen.tag != nil {
+                damaged(channel)
+            }
+        }
+        let entry = LogEntry(
+            kind: .create, createdAt: 0, author: try LogEntry.drawAuthor(), keptFrom: 0)
+        self.init(number: 0, entry: entry, pointers: pointers)
+    }
+}

@@ -123,14 +123,10 @@ public struct Publisher: Sendable {
         return try publisher.engine().withdraw(version, from: channel, toEmbedded: toEmbedded)
             .seen().pointer
     }
-}
 
-extension Publisher {
     // The store's collector must not delete what is being copied. If no pin can be made, this process cannot retire
     // anything either; somebody else's store may change, and the copying notices that.
-    static func pin(
-        _ name: String, of versions: VersionStore
-    ) throws(StoreError) -> VersionPin? {
+    static func pin(_ name: String, of versions: VersionStore) throws(StoreError) -> VersionPin? {
         try allowing([.readOnly, .permission], try versions.pin(name))
     }
 
@@ -171,5 +167,44 @@ extension Publisher {
 
     static func mending(_ version: PublishedVersion, _ channel: ChannelName) -> String {
         "version \(version.name) is not the newest of channel \(channel): it is checked and mended, and not offered again"
+    }
+}
+
+/// How a version is offered: in which channel, and to whom.
+public struct ReleaseOffer: Sendable, Hashable {
+    /// The channel at whose head it stands.
+    public var channel: ChannelName
+    /// Which devices may have it; `nil` for all.
+    public var rollout: Rollout?
+    /// What an app must satisfy to run it.
+    public var requirements: [Requirement]
+    /// Whether an app must install it before continuing.
+    public var isMandatory: Bool
+
+    /// Creates an offer; by default to everybody in the channel `stable`.
+    public init(
+        channel: ChannelName = .stable, rollout: Rollout? = nil, requirements: [Requirement] = [],
+        isMandatory: Bool = false
+    ) {
+        self.channel = channel
+        self.rollout = rollout
+        self.requirements = requirements
+        self.isMandatory = isMandatory
+    }
+
+    /// - Throws: `.badPointer` for a roll-out or requirement that a pointer may not have.
+    func validate() throws(StoreError) {
+        if let problem = rollout?.problem ?? requirements.problemOfOffer {
+            throw StoreError(.badPointer, "the offer is refused: \(problem)")
+        }
+    }
+
+    /// The release of a target; the pointer sets its sequence.
+    func release(_ target: ChannelRelease.Target) -> ChannelRelease {
+        // A roll-out to everybody is no roll-out.
+        let isPartial = (rollout?.perMille ?? 1000) < 1000
+        return ChannelRelease(
+            target, sequence: 1, createdAt: 0, rollout: isPartial ? rollout : nil,
+            requirements: requirements, isMandatory: isMandatory)
     }
 }

@@ -217,8 +217,7 @@ package final class ClientLog {
         _ address: ObjectID, of system: AnnouncedSystem, in epoch: Int64, limit: Int64
     ) throws(StoreError) -> [UInt8]? {
         let key = OriginKey(.document(of: system), address, in: epoch)
-        let (outcome, bytes) = try source.storage.bytes(
-            key.path, ReadRequest(byteCountMax: limit))
+        let (outcome, bytes) = try source.storage.bytes(key.path, ReadRequest(byteCountMax: limit))
         if case .found = outcome { return bytes }
         return nil
     }
@@ -238,21 +237,19 @@ package final class ClientLog {
     }
 
     /// The files of a release; `nil` if it has no facts, or something is missing.
-    package func content(of release: OfferedRelease) throws(StoreError) -> ReleaseContent? {
+    package func content(of release: ChannelRelease) throws(StoreError) -> ReleaseContent? {
         try source.content(of: release)
     }
 
     /// - Throws: `.damagedOrigin` if the documents of a release are lost, so that nobody can be told of it.
-    package func checkContent(of offered: OfferedRelease) throws(StoreError) {
+    package func checkContent(of offered: ChannelRelease) throws(StoreError) {
         guard let release = LiveRelease(offered) else { return }
         let files = ReleaseFiles(release, source.storage, nil)
         _ = (try files.facts(), try files.manifest())
     }
 
     /// The files of a version of the store that is about to be published.
-    package func content(
-        of manifest: Manifest, _ facts: ContentFacts
-    ) -> ReleaseContent {
+    package func content(of manifest: Manifest, _ facts: ContentFacts) -> ReleaseContent {
         ReleaseContent(manifest: manifest, facts: facts, nil, source)
     }
 }

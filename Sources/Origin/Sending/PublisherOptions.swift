@@ -45,9 +45,7 @@ public struct PublisherOptions: Sendable {
             if said.withLock({ $0.insert(sentence).inserted }) { say(sentence) }
         }
     }
-}
 
-extension PublisherOptions {
     /// Whether to look for files that the log says exist, which costs nothing on a disk.
     func looks(in storage: any ObjectStorage) -> Bool { verifiesObjects || storage.isOnDisk }
 

@@ -32,13 +32,11 @@ final class ReleasePacking {
 
     init(_ work: Publication) {
         self.work = work
-        home = PackingHome(
-            versions: work.versions, storage: work.storage, options: work.options)
+        home = PackingHome(versions: work.versions, storage: work.storage, options: work.options)
     }
 
     private var target: PackedContent {
-        PackedContent(
-            version: version.name.description, content: version.content, work.manifest)
+        PackedContent(version: version.name.description, content: version.content, work.manifest)
     }
 
     /// What making packs would give; `nil` if there is nothing to do.
@@ -76,8 +74,7 @@ final class ReleasePacking {
     /// Drops frames and bases kept for packing, whose space others need.
     private func dropUnused(in state: OriginState) throws(StoreError) {
         let directory = try home.makeDirectory()
-        try PackingPlace.dropUnused(
-            in: directory.raw, offered: state.deliveries, home.fileSystem)
+        try PackingPlace.dropUnused(in: directory.raw, offered: state.deliveries, home.fileSystem)
     }
 
     private func prepare(

@@ -30,8 +30,7 @@ final class ReleaseSource {
     func facts(of release: LiveRelease) throws(StoreError) -> ContentFacts? {
         guard let published = release.facts else { return nil }
         if let known = facts[published] { return known }
-        let found = try allowing(
-            ReleaseFiles.saysReleaseIsBad, try files(of: release).facts())
+        let found = try allowing(ReleaseFiles.saysReleaseIsBad, try files(of: release).facts())
         facts[published] = found
         return found
     }
@@ -45,7 +44,7 @@ final class ReleaseSource {
     }
 
     /// The files of a release for other systems' clients; `nil` if it has no facts, or something is missing.
-    func content(of offered: OfferedRelease) throws(StoreError) -> ReleaseContent? {
+    func content(of offered: ChannelRelease) throws(StoreError) -> ReleaseContent? {
         guard let release = LiveRelease(offered) else { return nil }
         if let known = contents[release] { return known }
         // No release without facts is announced, so its manifest need not be fetched.
@@ -125,9 +124,7 @@ package final class ReleaseContent {
     }
 
     /// Deflates the store's object again; `nil` if the store does not have it, or this zlib gives other bytes.
-    private func made(
-        _ address: ObjectID, _ byteCount: Int64
-    ) throws(StoreError) -> [UInt8]? {
+    private func made(_ address: ObjectID, _ byteCount: Int64) throws(StoreError) -> [UInt8]? {
         if let last, last.address == address { return last.bytes }
         guard release == nil || byteCount <= Self.madeByteCountMax,
             let versions = source.versions, let owner = owners[address],
@@ -147,15 +144,14 @@ package final class ReleaseContent {
         guard let release else {
             let object = owners[key.address]?.address ?? key.address
             throw source.versions?.store.missingObject(object)
-                ?? StoreError(.damagedOrigin, "there is no store", object: object)
+                ?? .damagedOrigin("there is no store", object: object)
         }
         let (outcome, bytes) = try source.storage.bytes(
             key.path, ReadRequest(range: range, byteCountMax: Int64(range.count)))
         guard case .found(let file) = outcome, file.byteCount == byteCount,
             bytes.count == range.count
         else {
-            throw StoreError(
-                .damagedOrigin,
+            throw .damagedOrigin(
                 "version \(release.version.name) is offered in \(source.storage.place), and \(key.path) is not there, or has "
                     + "another size; castree fsck --repair writes it again", object: key.address)
         }

@@ -22,9 +22,7 @@ final class SeenFiles {
         [epoch, epoch - 1].filter { $0 >= 0 }
     }
 
-    func epoch(
-        of kind: OriginKey.Kind, _ address: ObjectID, upon epoch: Int64
-    ) -> Int64? {
+    func epoch(of kind: OriginKey.Kind, _ address: ObjectID, upon epoch: Int64) -> Int64? {
         Self.usableEpochs(upon: epoch).first { keys.contains(OriginKey(kind, address, in: $0)) }
     }
 
@@ -126,9 +124,7 @@ extension ObjectStorage {
             throw SeenFiles.beforeCommit(error)
         }
     }
-}
 
-extension ObjectStorage {
     /// The addresses of files with a wrong size; for `--verify` also with wrong bytes, if reading costs nothing.
     func missing(
         of wanted: [SizedKey], _ options: PublisherOptions
@@ -186,8 +182,7 @@ extension ObjectStorage {
         }
         // A listing may show files late.
         let sizes = try sizes(of: unseen.map(\.key))
-        return Set(
-            zip(unseen, sizes).lazy.filter { $0.byteCount != $1 }.map(\.0.key.address))
+        return Set(zip(unseen, sizes).lazy.filter { $0.byteCount != $1 }.map(\.0.key.address))
     }
 }
 

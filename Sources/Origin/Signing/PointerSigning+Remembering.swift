@@ -151,11 +151,9 @@ extension PointerSigning {
                         + "with --adopt"))
         }
     }
-}
 
-// Whether devices would accept a signature, as the keys of an origin may have changed.
+    // Whether devices would accept a signature, as the keys of an origin may have changed.
 
-extension PointerSigning {
     /// What a pointer takes over, if the origin's keys that count now include enough of the signers.
     ///
     /// A publisher that adopts a pointer takes nothing from it that a stranger may have written. The version of the
@@ -196,8 +194,7 @@ extension PointerSigning {
         guard file.origin != base.origin || count < enough else { return base }
         let path = OriginLayout.trust(file.version)
         let ids = file.trusted.keys.map(\.id).joined(separator: ", ")
-        throw StoreError(
-            .untrusted,
+        throw .untrusted(
             file.origin == base.origin
                 ? "\(path) of \(origin.identity) says that \(file.trusted.threshold) of \(ids) must sign, and \(count) of them "
                     + "would: devices would refuse it; sign by these keys"

@@ -56,8 +56,7 @@ public struct PointerSigning: Sendable {
     /// - Throws: `.badKey` if nobody signs.
     func requireSigner() throws(StoreError) {
         guard !isSigning else { return try validate() }
-        throw .badKey(
-            "no key is given: name one with --sign-key or --sign-command")
+        throw .badKey("no key is given: name one with --sign-key or --sign-command")
     }
 
     /// What a pointer takes over from existing ones.
@@ -146,8 +145,7 @@ public struct PointerSigning: Sendable {
     static func present(_ now: Int64, upon pointers: some Sequence<ChannelPointer>) -> Int64 {
         pointers.map(\.createdAt).filter { SequenceBound.allows($0, at: now) }.max().map {
             max($0, now)
-        }
-            ?? now
+        } ?? now
     }
 
     /// When a pointer that is signed now expires.
@@ -207,9 +205,7 @@ public struct PointerSigning: Sendable {
 
     // MARK: What is built upon
 
-    private func checkUnsigned(
-        _ before: ChannelPointer?, _ place: String
-    ) throws(StoreError) {
+    private func checkUnsigned(_ before: ChannelPointer?, _ place: String) throws(StoreError) {
         guard let before, before.isSigned, !allowsFewer else { return }
         let keys = before.signatures.map(\.key).joined(separator: ", ")
         throw .untrusted(
@@ -292,20 +288,15 @@ public struct PointerSigning: Sendable {
     }
 
     static func foreign(_ origin: String, _ place: String) -> StoreError {
-        .untrusted(
-            "\(place) is the origin \(origin), not that of --origin-id")
+        .untrusted("\(place) is the origin \(origin), not that of --origin-id")
     }
 
-    private func checkTrusted(
-        _ before: ChannelPointer, _ place: String
-    ) throws(StoreError) {
+    private func checkTrusted(_ before: ChannelPointer, _ place: String) throws(StoreError) {
         let required = try required
         let judgement = required.judge(before)
         guard let objection = judgement.objection else { return }
-        let whose =
-            trusted.isEmpty ? "the keys that sign now" : "the keys of --trust"
-        throw StoreError(
-            .untrusted,
+        let whose = trusted.isEmpty ? "the keys that sign now" : "the keys of --trust"
+        throw .untrusted(
             before.isSigned
                 ? "channel \(before.channel) of \(place) is not signed by \(whose), so nothing is built upon it: \(objection); name the key that signed it with --trust, or look at what it offers and use --adopt"
                 : "channel \(before.channel) of \(place) is not signed, and signing covers everything that it offers; look at that (castree channels), then use --adopt"
@@ -336,5 +327,54 @@ public struct PointerSigning: Sendable {
         }
         return "signing channel \(channel) of origin \(origin) with all that it offers already: "
             + (releases.isEmpty ? "nothing" : releases.joined(separator: ", ")) + stranger
+    }
+}
+
+/// Something that signs by one key: the key itself, or a program that has it.
+package protocol PointerSigner: Sendable {
+    var key: VerificationKey { get }
+    /// What it has signed last; `nil` if nobody remembers.
+    var memory: SignedSequences? { get }
+    /// The 64 bytes of its signature of some bytes.
+    /// - Throws: why it does not sign.
+    func sign(_ bytes: [UInt8]) throws(StoreError) -> [UInt8]
+}
+
+/// A private key in a file.
+package struct KeyFileSigner: PointerSigner {
+    private let signingKey: SigningKey
+    package let memory: SignedSequences?
+    package var key: VerificationKey { signingKey.verificationKey }
+
+    /// - Throws: as ``SigningKey/init(file:_:)``.
+    package init(
+        file path: String, _ fileSystem: any FileSystem = POSIXFileSystem()
+    ) throws(StoreError) {
+        signingKey = try SigningKey(file: path, fileSystem)
+        memory = SignedSequences(of: signingKey.verificationKey.id, beside: path, fileSystem)
+    }
+
+    package func sign(_ bytes: [UInt8]) throws(StoreError) -> [UInt8] {
+        try signingKey.sign(bytes)
+    }
+}
+
+extension [any PointerSigner] {
+    /// The signatures of some bytes by all of them, sorted by key.
+    ///
+    /// Each is verified, because a program may have another key than it claims.
+    /// - Throws: what a signer throws; `.badKey` for one whose signature does not verify.
+    func sign(_ bytes: [UInt8]) throws(StoreError) -> [PointerSignature] {
+        var signatures: [PointerSignature] = []
+        for signer in self {
+            let signature = try signer.sign(bytes)
+            guard signer.key.verifies(signature, of: bytes) else {
+                throw .badKey(
+                    "what should sign by key \(signer.key.id) has made a signature that does not verify by it: is it "
+                        + "the right key?")
+            }
+            signatures.append(PointerSignature(key: signer.key.id, signature: signature))
+        }
+        return signatures.sorted { $0.key < $1.key }
     }
 }

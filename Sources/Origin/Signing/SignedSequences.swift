@@ -57,8 +57,7 @@ package struct SignedSequences: Sendable {
     /// The highest sequence that was signed, whether or not it was written; 0 if unknown.
     func used(of channel: ChannelName, in origin: String) throws(StoreError) -> Int64 {
         let (memory, name) = (try all(), Self.name(channel, origin))
-        return max(
-            Self.counted(memory.used[name]) ?? 0, Self.counted(memory.sequences[name]) ?? 0)
+        return max(Self.counted(memory.used[name]) ?? 0, Self.counted(memory.sequences[name]) ?? 0)
     }
 
     /// Where a channel of an origin, which may have copies, was signed last; `nil` if unknown.
@@ -148,8 +147,7 @@ package struct SignedSequences: Sendable {
         }
         let owners = try fileSystem.owners(of: directory.raw, path)
         // Not the directory itself, whose lock any reader could hold.
-        let lockFile = try owners.open(
-            directory.raw, key + Self.lockSuffix, .updating, mode: 0o600)
+        let lockFile = try owners.open(directory.raw, key + Self.lockSuffix, .updating, mode: 0o600)
         try give(lockFile.raw)
         try owners.closeLock(lockFile.raw)
         let lock = FileLock(lockFile, owners)
@@ -196,8 +194,7 @@ package struct SignedSequences: Sendable {
             // Any invalid pointer means a damaged file.
             guard let place = value["place"]?.asString, let pointer = value["pointer"],
                 let name = pointer["channel"]?.asString.flatMap({ try? ChannelName($0) }),
-                let known = try? ChannelPointer(
-                    parsing: pointer.fileBytes, of: name)
+                let known = try? ChannelPointer(parsing: pointer.fileBytes, of: name)
             else { return nil }
             self.init(place: place, pointer: known)
         }
@@ -320,5 +317,46 @@ package struct SignedSequences: Sendable {
 
     private static func name(_ channel: ChannelName, _ origin: String) -> String {
         "\(origin) \(channel)"
+    }
+}
+
+/// How a publisher waits for a lock that another one holds.
+struct PublisherWait {
+    var limit: Duration
+    let isInterrupted: @Sendable () -> Bool
+    let notice: @Sendable (String) -> Void
+    private var began = SuspendingClock.now
+    private var hasSaidSo = false
+
+    init(
+        limit: Duration = .seconds(600), isInterrupted: @escaping @Sendable () -> Bool = { false },
+        notice: @escaping @Sendable (String) -> Void = { _ in }
+    ) {
+        (self.limit, self.isInterrupted, self.notice) = (limit, isInterrupted, notice)
+    }
+
+    /// Begins to wait for another lock.
+    mutating func restart() { (began, hasSaidSo) = (SuspendingClock.now, false) }
+
+    /// - Parameter sentence: what is held, with the holder's process, if it is known.
+    /// - Throws: `.busy` once the limit is over; `.interrupted`.
+    mutating func take(
+        _ file: FileLock, exclusive: Bool = true, _ fileSystem: any FileSystem,
+        _ sentence: (_ holder: String) -> String
+    ) throws(StoreError) {
+        while try !file.take(exclusive: exclusive) {
+            let holder = LockHolder.find(of: try fileSystem.status(file.raw))
+            let held = sentence(holder.process == nil ? "" : " (\(holder.description))")
+            guard SuspendingClock.now - began < limit else {
+                throw StoreError(.busy, "\(held); repeat the command when it has finished")
+            }
+            // Most locks are held for a moment.
+            if !hasSaidSo, SuspendingClock.now - began > .milliseconds(300) {
+                notice("\(held); waiting for it")
+                hasSaidSo = true
+            }
+            if isInterrupted() { throw .publishingInterrupted }
+            pause(milliseconds: hasSaidSo ? 50 : 5)
+        }
     }
 }

@@ -149,8 +149,7 @@ extension ObjectStorage {
 
     /// The id in the marker; `nil` for an unsigned origin, and without a marker.
     func markedID() throws(StoreError) -> String? {
-        try contents(OriginLayout.marker, limit: OriginMarker.byteCountMax)
-            .flatMap(OriginMarker.id)
+        try contents(OriginLayout.marker, limit: OriginMarker.byteCountMax).flatMap(OriginMarker.id)
     }
 
     /// A version of an origin's trust; `nil` if it is missing.
@@ -163,7 +162,7 @@ extension ObjectStorage {
             } catch {
                 // Its format proves nothing before its signatures do; a newer castree's format shows in the log.
                 guard error.code == .unsupportedFormat else { throw error }
-                throw StoreError(.untrusted, error.message)
+                throw .untrusted(error.message)
             }
         }
     }

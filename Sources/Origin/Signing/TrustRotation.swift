@@ -137,18 +137,15 @@ package struct TrustRotation: Sendable {
 
     private func changed(_ previous: TrustedKeys) throws(StoreError) -> TrustedKeys {
         for id in removed where !previous.keys.contains(where: { $0.id == id }) {
-            throw .badKey(
-                "key \(id) cannot be removed: it is not trusted")
+            throw .badKey("key \(id) cannot be removed: it is not trusted")
         }
         for key in added where previous.keys.contains(key) {
-            throw .badKey(
-                "key \(key.id) cannot be added: it is trusted already")
+            throw .badKey("key \(key.id) cannot be added: it is trusted already")
         }
         let keys = previous.keys.filter { !removed.contains($0.id) } + added
         let changed = try TrustedKeys(keys, threshold: threshold ?? previous.threshold)
         guard changed != previous else {
-            throw .badKey(
-                "a rotation needs --add, --remove or --threshold")
+            throw .badKey("a rotation needs --add, --remove or --threshold")
         }
         return changed
     }
@@ -187,8 +184,7 @@ private struct Rotation {
             origins.insert(origin)
         }
         guard let origin = origins.first, origins.count == 1 else {
-            throw StoreError(
-                .untrusted,
+            throw .untrusted(
                 origins.isEmpty
                     ? "\(place) has no channel yet: there is nothing to sign"
                     : "the channels of \(place) belong to different origins: somebody has copied them together; look at them "

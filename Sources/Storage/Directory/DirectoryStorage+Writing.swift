@@ -67,9 +67,7 @@ extension DirectoryStorage {
     }
 
     /// Renames a finished file over whatever has the name; a directory may be set aside.
-    func rename(
-        _ staged: Staged, to directory: Int32, _ name: String
-    ) throws(StoreError) {
+    func rename(_ staged: Staged, to directory: Int32, _ name: String) throws(StoreError) {
         do throws(StoreError) {
             try fileSystem.rename(staged.directory, staged.name, to: directory, name)
         } catch {
@@ -215,8 +213,7 @@ extension DirectoryStorage {
     private func tag(_ staged: Staged, _ address: ObjectID) throws(StoreError) {
         let second: Int64 = 1_000_000_000
         let seal = 1 + Int64(address.w1 % UInt64(second - 1))
-        try fileSystem.setModified(
-            staged.directory, staged.name, secondsNow() * second + seal)
+        try fileSystem.setModified(staged.directory, staged.name, secondsNow() * second + seal)
     }
 
     /// Makes a new file share the blocks of a body's file, if the sizes match.
@@ -231,9 +228,7 @@ extension DirectoryStorage {
         return false
     }
 
-    private func link(
-        _ staged: Staged, to directory: Int32, _ name: String
-    ) throws(StoreError) {
+    private func link(_ staged: Staged, to directory: Int32, _ name: String) throws(StoreError) {
         do throws(StoreError) {
             try fileSystem.link(staged.directory, staged.name, to: directory, name)
         } catch {

@@ -82,11 +82,6 @@ package struct StoredFields: Sendable, Hashable {
     package var contentType: String
     package var cacheControl: String
 
-    package init(contentType: String, cacheControl: String) {
-        self.contentType = contentType
-        self.cacheControl = cacheControl
-    }
-
     /// Immutable bytes named by their address.
     package static let object = StoredFields(
         contentType: "application/octet-stream", cacheControl: immutable)

@@ -24,7 +24,7 @@ extension Invocation {
         options.byteCount = try byteCount("cache-size") ?? options.byteCount
         options.notice = notice
         return try OriginMirror(
-            try openBucket(location, connectionOptions(), tellsRetries: false), at: cache, options)
+            try openBucket(location, tellsRetries: false), at: cache, options)
     }
 }
 

@@ -170,7 +170,7 @@ extension ChannelPointer {
     }
 }
 
-extension OfferedRelease {
+extension ChannelRelease {
     fileprivate var isPartial: Bool { rollout.map { $0.perMille < 1000 } ?? false }
 
     /// Whether a partial roll-out reaches a device; `nil` if it is for all, or no device was named.

@@ -120,7 +120,7 @@ import Origin
         throws
     {
         let digits = String(repeating: "0a", count: 32)
-        func pointer(_ fields: String) throws -> OfferedRelease? {
+        func pointer(_ fields: String) throws -> ChannelRelease? {
             let text = """
                 {"castreeChannel":1,"channel":"stable","createdAt":1,"log":9,"releases":[{"content":"\(digits)",\
                 "createdAt":1,\(fields)"manifest":"\(digits)","manifestBytes":9,"sequence":1,"version":"1"}],"sequence":1}

@@ -136,7 +136,7 @@ import StorageTestSupport
                 let version = try origin.add(
                     "1.0.0",
                     ["index.html": "", folder + String(repeating: "n", count: count): ""])
-                let release = OfferedRelease(.version(version), sequence: 1, createdAt: 1)
+                let release = ChannelRelease(.version(version), sequence: 1, createdAt: 1)
                 let said = try Capgo.objections(
                     to: origin.clientRelease(release, now: 1, for: Self.configuration)
                 ).contains { $0.message.contains("190 bytes") && !$0.refuses }

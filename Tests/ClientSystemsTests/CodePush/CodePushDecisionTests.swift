@@ -251,7 +251,7 @@ import StorageTestSupport
 
     private func channel(_ kinds: [Kind]) throws -> ClientChannel {
         var history = ClientHistory(.codePush, .stable)
-        var releases: [OfferedRelease] = []
+        var releases: [ChannelRelease] = []
         for (index, kind) in kinds.enumerated() {
             let sequence = Int64(index + 1)
             let content = try ObjectID(of: [UInt8(index)])
@@ -269,7 +269,7 @@ import StorageTestSupport
                 Requirement(kind: Requirement.appVersionRange, value: $0)
             }
             releases.insert(
-                OfferedRelease(
+                ChannelRelease(
                     .version(version), sequence: sequence, createdAt: sequence,
                     rollout: kind.state == .rolledOut ? Rollout(perMille: 500, salt: "") : nil,
                     requirements: requirement.map { [$0] } ?? [],

@@ -46,7 +46,7 @@ import StorageTestSupport
         let version = try model.origin.add("1", ["a": "1"])
         var history = ClientHistory(.codePush, .stable)
         history.labelCount = 17
-        let release = OfferedRelease(.version(version), sequence: 1, createdAt: 1)
+        let release = ChannelRelease(.version(version), sequence: 1, createdAt: 1)
         func label() throws -> String? {
             try CodePush.offer(
                 model.origin.clientRelease(release, now: 1, for: model.configuration),

@@ -86,7 +86,7 @@ import StorageTestSupport
                 } else {
                     let version = choice < 3 ? choice : nil
                     let target =
-                        version.map { OfferedRelease.Target.version(versions[$0]) } ?? .embedded
+                        version.map { ChannelRelease.Target.version(versions[$0]) } ?? .embedded
                     let isForAll = version == nil && step % 2 == 0
                     let made = try origin.publish(
                         target, now: Int64(step / 3), for: Expo.self,
@@ -154,7 +154,7 @@ import StorageTestSupport
         let second = try origin.add("2", ExpoTree.files("two"))
         var offers: [ClientOffer] = []
         // The clock stands still, and goes back.
-        let steps: [(OfferedRelease.Target, Int64, Int?)] = [
+        let steps: [(ChannelRelease.Target, Int64, Int?)] = [
             (.version(first), 1000, 100), (.version(first), 1000, 500), (.version(first), 5, nil),
             (.version(second), 1000, nil), (.version(first), 1000, nil), (.embedded, 1000, nil),
             (.embedded, 2000, nil), (.version(first), 1000, nil),
@@ -204,7 +204,7 @@ import StorageTestSupport
         }
         let key = ModelOrigin.HistoryKey(system: .expo, channel: .stable)
         let history = try require(origin.histories[key])
-        let release = OfferedRelease(.version(first), sequence: 1, createdAt: 1)
+        let release = ChannelRelease(.version(first), sequence: 1, createdAt: 1)
         let again = try Expo.offer(
             origin.clientRelease(release, now: 1000, for: ExpoTree.configuration()), after: history
         ).offer

@@ -89,14 +89,14 @@ import StorageTestSupport
         _ bundles: [Offered?], _ strategy: Strategy
     ) throws -> ClientChannel {
         var history = ClientHistory(.hotUpdater, .stable)
-        var releases: [OfferedRelease] = []
+        var releases: [ChannelRelease] = []
         for (position, bundle) in bundles.enumerated() {
             let sequence = Int64(bundles.count - position)
             guard let bundle else {
                 history.offers.append(
                     ClientOffer(
                         sequence: sequence, target: .embedded, createdAt: 1, firstOfferedAt: 1))
-                releases.append(OfferedRelease(.embedded, sequence: sequence, createdAt: 1))
+                releases.append(ChannelRelease(.embedded, sequence: sequence, createdAt: 1))
                 continue
             }
             let content = try ObjectID(of: [UInt8(bundle.id)])
@@ -119,7 +119,7 @@ import StorageTestSupport
                 requirements.append(Requirement(kind: Requirement.group, value: group))
             }
             releases.append(
-                OfferedRelease(
+                ChannelRelease(
                     .version(version), sequence: sequence, createdAt: 1,
                     rollout: bundle.perMille.map { Rollout(perMille: $0, salt: "") },
                     requirements: requirements, isMandatory: bundle.isMandatory,

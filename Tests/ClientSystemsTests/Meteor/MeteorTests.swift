@@ -102,7 +102,7 @@ import StorageTestSupport
         _ manifest: Manifest, from store: TemporaryStore, in origin: inout ModelOrigin
     ) throws {
         let version = try origin.add(manifest) { try store.versions.bytes(of: $0) }
-        let release = OfferedRelease(.version(version), sequence: 1, createdAt: 1)
+        let release = ChannelRelease(.version(version), sequence: 1, createdAt: 1)
         let asked = try origin.clientRelease(release, now: 1, for: Self.configuration())
         try expect(Meteor.objections(to: asked).isEmpty)
         let offer = try origin.publish(
@@ -201,12 +201,12 @@ import StorageTestSupport
         var origin = ModelOrigin()
         let version = try origin.add("1", ["index.html": "x"])
         func objections(
-            _ target: OfferedRelease.Target, _ requirements: [Requirement] = [],
+            _ target: ChannelRelease.Target, _ requirements: [Requirement] = [],
             perMille: Int? = nil,
             content: ClientContent? = nil, page: String = ""
         ) throws -> [ClientObjection] {
             var asked = try origin.clientRelease(
-                OfferedRelease(
+                ChannelRelease(
                     target, sequence: 1, createdAt: 1,
                     rollout: perMille.map { Rollout(perMille: $0, salt: "s") },
                     requirements: requirements), now: 1, for: Self.configuration())
@@ -217,7 +217,7 @@ import StorageTestSupport
         let publisher = try TemporaryStore()
         let read = try pull(into: publisher, served(Server("1", isOld: true, changed: "x")))
         let content = ClientContent(manifest: read, facts: ContentFacts([]))
-        let target = OfferedRelease.Target.version(version)
+        let target = ChannelRelease.Target.version(version)
         // What the plugin asks after an update is the ROOT_URL of the page that came with it.
         for (rootURL, isSaid) in [
             (Self.root, false), ("https://app.example.org/", true),

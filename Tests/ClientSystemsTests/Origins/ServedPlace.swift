@@ -76,7 +76,7 @@ final class ServedPlace {
                 createdAt: sequence * 1000, firstOfferedAt: sequence * 1000))
         pointer.sequence = sequence
         pointer.releases.insert(
-            OfferedRelease(
+            ChannelRelease(
                 .version(version), sequence: sequence, createdAt: sequence,
                 facts: PublishedFacts(address: factsAddress)),
             at: 0)

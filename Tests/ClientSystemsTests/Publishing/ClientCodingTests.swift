@@ -112,19 +112,19 @@ import StorageTestSupport
 
     @Test("of a pointer that never came is dropped, and what went back in time is offered again")
     func sequences() throws {
-        func release(_ sequence: Int64, _ name: String) throws -> OfferedRelease {
-            OfferedRelease(
+        func release(_ sequence: Int64, _ name: String) throws -> ChannelRelease {
+            ChannelRelease(
                 .version(
                     PublishedVersion(
                         name: try VersionName(name), manifest: .zero, manifestByteCount: 1,
                         content: .zero)), sequence: sequence, createdAt: sequence,
                 facts: PublishedFacts(address: .zero))
         }
-        func pointer(_ sequence: Int64, _ releases: OfferedRelease...) -> ChannelPointer {
+        func pointer(_ sequence: Int64, _ releases: ChannelRelease...) -> ChannelPointer {
             ChannelPointer(
                 channel: .stable, sequence: sequence, createdAt: sequence, releases: releases)
         }
-        func offer(_ release: OfferedRelease, _ createdAt: Int64) -> ClientOffer {
+        func offer(_ release: ChannelRelease, _ createdAt: Int64) -> ClientOffer {
             let target: ClientOffer.Target =
                 release.version.map { .version($0, facts: .zero) } ?? .embedded
             return ClientOffer(

@@ -15,11 +15,11 @@ extension ClientFeed {
         for configuration: ClientConfiguration
     ) throws -> [ClientObjection] {
         var origin = ModelOrigin()
-        let target: OfferedRelease.Target =
+        let target: ChannelRelease.Target =
             if let files {
                 .version(try origin.add(name, files, executables: executables))
             } else { .embedded }
-        let release = OfferedRelease(
+        let release = ChannelRelease(
             target, sequence: 1, createdAt: 1,
             rollout: perMille.map { Rollout(perMille: $0, salt: "") }, requirements: requirements,
             isMandatory: isMandatory)

@@ -101,13 +101,13 @@ struct ModelOrigin: ClientOrigin {
     /// - Returns: the offer that clients see.
     @discardableResult
     mutating func publish<Feed: ClientFeed>(
-        _ target: OfferedRelease.Target, in channel: ChannelName = .stable, now: Int64,
+        _ target: ChannelRelease.Target, in channel: ChannelName = .stable, now: Int64,
         for feed: Feed.Type, _ configuration: ClientConfiguration,
         rollout perMille: Int? = nil, requirements: [Requirement] = [],
         isMandatory: Bool = false, signer: (any ClientSigner)? = nil
     ) throws -> ClientOffer {
         let sequence = (pointers[channel]?.sequence ?? 0) + 1
-        let release = OfferedRelease(
+        let release = ChannelRelease(
             target, sequence: sequence, createdAt: now / 1000,
             rollout: perMille.map { Rollout(perMille: $0, salt: "model") },
             requirements: requirements, isMandatory: isMandatory, facts: Self.facts(of: target))
@@ -128,13 +128,13 @@ struct ModelOrigin: ClientOrigin {
     }
 
     /// Facts of a content have its address here.
-    private static func facts(of target: OfferedRelease.Target) -> PublishedFacts? {
+    private static func facts(of target: ChannelRelease.Target) -> PublishedFacts? {
         if case .version(let version) = target { .init(address: version.content) } else { nil }
     }
 
     /// A release as publishers are given it.
     func clientRelease(
-        _ release: OfferedRelease, now: Int64, for configuration: ClientConfiguration
+        _ release: ChannelRelease, now: Int64, for configuration: ClientConfiguration
     ) -> ClientRelease {
         let content = release.version.flatMap { contents[$0.content] }
         let objects = objects
@@ -159,7 +159,7 @@ struct ModelOrigin: ClientOrigin {
         if let version = offer.version { withdraw(.version(version)) }
     }
 
-    mutating func withdraw(_ target: OfferedRelease.Target, from channel: ChannelName = .stable) {
+    mutating func withdraw(_ target: ChannelRelease.Target, from channel: ChannelName = .stable) {
         pointers[channel]?.releases.removeAll { $0.target == target }
         pointers[channel]?.sequence += 1
     }

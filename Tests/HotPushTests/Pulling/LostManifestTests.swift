@@ -122,4 +122,31 @@ import OriginTestSupport
         let all = LostManifest(version: "2", named: some)
         try expect(repair.restore([all], from: fixture.origin.url), equals: ["2"])
     }
+
+    @Test func `comes back though it is banned, also after a wait for another pull`() throws {
+        let fixture = try PullingFixture(pulled: "1")
+        let versions = try fixture.device.reopened()
+        let first = try versions.boot()
+        try versions.confirm(first.version, token: first.token)
+        try fixture.publish("2")
+        try fixture.run()
+        try expect(versions.boot().version, equals: "2")
+        _ = try versions.rollback(reason: "white page")
+        Damage.remove(path(fixture))
+        let offered = try DirectoryOrigin(fixture.place.origin).pointer(.stable)?.releases.first
+        let name = StoreLayout.fetchLock(try require(offered?.version).manifest)
+        let disk = FaultyFileSystem()
+        let held = try versions.store.openLock(name)
+        let raw = held.raw
+        try require(versions.fileSystem.lock(raw, exclusive: true))
+        // It has looked whether the other pull has died, and tried once: now it waits.
+        disk.on(.after, .lock, path: "/.fetch-", occurrence: 2) { POSIXFileSystem().unlock(raw) }
+        let repair = OriginRepair(
+            into: try VersionStore.open(
+                fixture.device.path, options: StoreOptions(isDurable: false), fileSystem: disk),
+            over: try PullingFixture.transport(), PullingFixture.options)
+        try expect(
+            repair.restore([LostManifest(version: "2")], from: fixture.origin.url), equals: ["2"])
+        withExtendedLifetime(held) {}
+    }
 }

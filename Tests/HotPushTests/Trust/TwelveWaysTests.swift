@@ -29,7 +29,7 @@ import OriginTestSupport
         let next: ChannelPointer
         let beta: [UInt8]
         /// A release of the stranger's: all of it is there, but for a pointer.
-        let evil: OfferedRelease
+        let evil: ChannelRelease
 
         init(_ kind: SignedOrigin.Kind, threshold: Int = 1) throws {
             origin = try SignedOrigin(kind, threshold: threshold)

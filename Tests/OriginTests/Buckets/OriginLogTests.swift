@@ -39,12 +39,12 @@ import BucketTestSupport
             store.set(OriginLayout.logEntry(next), entry.serialized())
         }
 
-        private static func release(_ number: Int, _ sequence: Int64) throws -> OfferedRelease {
+        private static func release(_ number: Int, _ sequence: Int64) throws -> ChannelRelease {
             let address = try ObjectID(of: Array("\(number)".utf8))
             let version = PublishedVersion(
                 name: try VersionName("v\(number)"), manifest: address, manifestByteCount: 1,
                 content: address)
-            return OfferedRelease(.version(version), sequence: sequence, createdAt: 0)
+            return ChannelRelease(.version(version), sequence: sequence, createdAt: 0)
         }
 
         /// What is on offer after each entry, by the words of docs/buckets.md.
@@ -235,7 +235,7 @@ import BucketTestSupport
                 releases: try (0..<1_000).map { _ in
                     number += 1
                     let address = try ObjectID(of: Array("\(number)".utf8))
-                    return OfferedRelease(
+                    return ChannelRelease(
                         .version(
                             PublishedVersion(
                                 name: try VersionName("v"), manifest: address,

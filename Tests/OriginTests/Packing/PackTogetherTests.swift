@@ -31,7 +31,7 @@ import OriginTestSupport
 
     @Test("a release is offered without packs first where they come later, and keeps its place")
     func later() throws {
-        let seen = Mutex<[OfferedRelease]>([])
+        let seen = Mutex<[ChannelRelease]>([])
         let disk = whilePacking {
             let releases = try? fixture.pointer().releases
             seen.withLock { $0 = releases ?? [] }

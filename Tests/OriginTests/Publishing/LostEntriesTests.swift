@@ -118,7 +118,7 @@ import OriginTestSupport
         arguments: 1...5 as ClosedRange<Int64>, [true, false])
     func begunAnew(_ number: Int64, isLost: Bool) throws {
         let origin = try DirectoryOrigin(place.origin)
-        func offered() throws -> [[OfferedRelease]?] {
+        func offered() throws -> [[ChannelRelease]?] {
             try [.stable, ChannelName("beta")].map { try origin.pointer($0)?.releases }
         }
         let before = try offered()

@@ -95,7 +95,7 @@ import OriginTestSupport
         let (name, address) = (try VersionName("evil"), try ObjectID(of: [1]))
         let evil = try pointer("evil", people) { pointer in
             pointer.releases = [
-                OfferedRelease(
+                ChannelRelease(
                     .version(
                         PublishedVersion(
                             name: name, manifest: address, manifestByteCount: 9,

@@ -29,9 +29,7 @@ package struct EightFitFormat: ReleaseFormat {
     }
 
     /// Throws `.badRelease` with the error and its place.
-    package func read(
-        _ bytes: [UInt8], _ context: ReleaseContext
-    ) throws(StoreError) -> Release {
+    package func read(_ bytes: [UInt8], _ context: ReleaseContext) throws(StoreError) -> Release {
         var reading = EightFitReading(
             ReadingMeter(byteCount: bytes.count, entryCountMax: context.entryCountMax))
         do throws(JSONError) {
@@ -91,8 +89,7 @@ private struct EightFitReading {
         let offset = reader.offset
         if try reader.peekKind() == .number { return try reader.readInteger() }
         guard let seconds = CalendarTime.seconds(try reader.readString()) else {
-            throw reader.failure(
-                "\"deployed_at\" is no time like 2015-05-25T10:00:00Z", at: offset)
+            throw reader.failure("\"deployed_at\" is no time like 2015-05-25T10:00:00Z", at: offset)
         }
         return seconds
     }

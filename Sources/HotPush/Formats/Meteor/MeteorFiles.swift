@@ -1,4 +1,4 @@
-import CASStore
+package import CASStore
 import StrictJSON
 import VersionTree
 
@@ -22,8 +22,7 @@ struct MeteorFiles {
         let path = MeteorFormat.indexPath
         // The path is always valid.
         guard let indexPath = try? TreePath(path) else { return }
-        var page = ReleaseFile(
-            path: indexPath, source: layout == .server ? MeteorURL.base : path)
+        var page = ReleaseFile(path: indexPath, source: layout == .server ? MeteorURL.base : path)
         page.routes = ["/"]
         page.isLaunchFile = true
         page.needsInspection = true
@@ -205,4 +204,163 @@ struct MeteorFiles {
 
     private func shown(_ file: ReleaseFile) -> String { quoted(file.path.description) }
     private func shown(_ text: String) -> String { quoted(text) }
+}
+
+/// The `url` or `sourceMapUrl` of an entry in Meteor's manifest.
+struct MeteorURL {
+    /// The URL that local pages request: without the query, spelled as in the manifest.
+    let route: String
+    /// Where a server has the file: relative to the origin, or absolute.
+    let source: String
+
+    static let base = "__cordova/"
+    /// Asks the server for 404 instead of the index page if it does not have the file.
+    static let query = "meteor_dont_serve_index=true"
+    /// No route may be longer.
+    static let byteCountMax = 8192
+
+    /// Sets `problem` to the broken rule if it returns nil.
+    ///
+    /// The query is not sent: it only distinguishes copies in caches, and with `meteor_css_resource` a missing file
+    /// would come back as a style sheet. The prefix `/__cordova` of newer manifests is the folder itself.
+    init?(_ text: String, _ problem: inout String) {
+        let bytes = Array(text.utf8)
+        if let broken = Self.problem(bytes) {
+            problem = broken
+            return nil
+        }
+        let pathEnd = bytes.firstIndex(of: 63) ?? bytes.count
+        if OriginURL.isAbsolute(text) {
+            // Another server does not know our query and may need its own.
+            source = PercentEncoding.url(text)
+            let start = bytes[8...].firstIndex(of: 47)
+            route =
+                if let start, start < pathEnd {
+                    String(decoding: bytes[start..<pathEnd], as: UTF8.self)
+                } else { "/" }
+            return
+        }
+        route = String(decoding: bytes[..<pathEnd], as: UTF8.self)
+        var path = bytes[1..<pathEnd]
+        if path.starts(with: Self.base.utf8) { path = path.dropFirst(Self.base.utf8.count) }
+        let encoded = PercentEncoding.path(String(decoding: path, as: UTF8.self))
+        source = "\(Self.base)\(encoded)?\(Self.query)"
+    }
+
+    /// Whether the path contains a label, such as the one that names a source map.
+    var hasLabel: Bool {
+        var length = 0
+        for byte in route.utf8 {
+            length = Hex.value(of: byte) == nil ? 0 : length + 1
+            if length == 40 { return true }
+        }
+        return false
+    }
+
+    private static func problem(_ bytes: [UInt8]) -> String? {
+        if bytes.count > byteCountMax {
+            return "it has \(bytes.count) bytes, more than \(byteCountMax)"
+        }
+        let text = String(decoding: bytes.prefix(16), as: UTF8.self)
+        guard bytes.first == 47 || (OriginURL.isAbsolute(text) && bytes.count > 8) else {
+            return "it must begin with \"/\""
+        }
+        // As the server sees it.
+        let path = bytes.prefix { $0 != 63 }
+        let decoded = path.contains(37) ? PercentEncoding.decoded(path) ?? Array(path) : Array(path)
+        if decoded.contains(0) { return "it contains NUL" }
+        if decoded.contains(92) { return "it contains a backslash" }
+        for component in decoded.split(separator: 47) where component.first == 46 {
+            if component.count == 1 { return "it contains \".\"" }
+            if component.elementsEqual([46, 46]) { return "it contains \"..\"" }
+        }
+        return nil
+    }
+}
+
+/// The `hash` of an entry in Meteor's manifest: a name of 40 hexadecimal digits.
+///
+/// The hashed data changed from release to release. If it was only the content, a match proves the content; if it was
+/// the source before minification, only the publisher can compute it, and a mismatch proves nothing.
+package struct MeteorLabel: Sendable, Hashable, CustomStringConvertible {
+    /// The digits, in lower case.
+    package let description: String
+
+    /// Nil unless `text` is 40 lower-case hexadecimal digits.
+    package init?(_ text: String) {
+        guard text.utf8.count == 40, text.utf8.allSatisfy({ Hex.value(of: $0) != nil }) else {
+            return nil
+        }
+        description = text
+    }
+
+    /// How labels were made from content; `‖` joins texts.
+    package enum Rule: String, Sendable, Hashable, CaseIterable {
+        /// SHA-1 of the bytes: Meteor up to 1.4.2.
+        case content
+        /// SHA-1 of `2 ‖ SHA-1 of the bytes in hexadecimal`: Meteor 1.4.2.2 to 1.7, and the files of `public/` since
+        /// 1.8.1.
+        case secondSalt
+        /// SHA-1 of `1 ‖ SHA-1 of the bytes in hexadecimal`: Meteor 1.4.2.1.
+        case firstSalt
+        /// SHA-1 of `2 ‖ SHA-512 of the bytes in base64`: Meteor 1.8.
+        case integrity
+        /// SHA-1 of `2 ‖ SHA-1 of the bytes in hexadecimal ‖ SHA-512 of the bytes in base64`: files that are not
+        /// minified in Meteor 1.8.0.1 and later.
+        case contentAndIntegrity
+    }
+
+    package enum Proof: Sendable, Hashable {
+        /// Only these bytes can have the label; with the rule that made it.
+        case proved(Rule)
+        /// These bytes or others may have the label.
+        case unproved
+    }
+
+    /// - Parameters:
+    ///   - sha1: in lower-case hexadecimal digits.
+    ///   - sha512: in base64; without it two rules cannot be tried.
+    /// - Throws: `.unsupported` if the system's libcrypto has no SHA-1.
+    package func proof(sha1: String, sha512: String?) throws(StoreError) -> Proof {
+        for rule in Rule.allCases {
+            let made = try Self.digits(rule, sha1: sha1, sha512: sha512)
+            if made?.utf8.elementsEqual(description.utf8) == true { return .proved(rule) }
+        }
+        return .unproved
+    }
+
+    /// Ignores all but SHA-1 and SHA-512; without a SHA-1, nothing is proved.
+    /// - Throws: `.unsupported` if the system's libcrypto has no SHA-1.
+    package func proof(_ digests: [Label]) throws(StoreError) -> Proof {
+        var sha1: String?
+        var sha512: String?
+        for digest in digests {
+            switch digest.algorithm {
+            case .sha1: sha1 = Hex.string(digest.bytes)
+            case .sha512: sha512 = Base64.string(digest.bytes)
+            default: continue
+            }
+        }
+        guard let sha1 else { return .unproved }
+        return try proof(sha1: sha1, sha512: sha512)
+    }
+
+    /// The digests that ``proof(_:)`` can use.
+    package static let algorithms: [DigestAlgorithm] = [.sha1, .sha512]
+
+    /// Nil if the rule needs the SHA-512 and that is unknown.
+    static func digits(_ rule: Rule, sha1: String, sha512: String?) throws(StoreError) -> String? {
+        switch rule {
+        case .content: return sha1
+        case .secondSalt: return try sha1Digits(of: ["2", sha1])
+        case .firstSalt: return try sha1Digits(of: ["1", sha1])
+        case .integrity, .contentAndIntegrity:
+            guard let sha512 else { return nil }
+            return try sha1Digits(of: ["2", rule == .integrity ? "" : sha1, sha512])
+        }
+    }
+}
+
+func sha1Digits(of texts: [String]) throws(StoreError) -> String {
+    Hex.string(try Digester.digest(.sha1, of: Array(texts.joined().utf8)))
 }

@@ -2,6 +2,179 @@ import CASStore
 import VersionTree
 import Zstandard
 
+/// The verified beginning of a pack: its table and the release's manifest.
+struct PackOpening: Sendable {
+    let pack: Delivery.Pack
+    let table: PackTable
+    let bytes: [UInt8]
+    let manifest: Manifest
+    let objects: NumberedObjects
+    let baseObjects: NumberedObjects?
+
+    /// Reads the first ``Delivery/Pack/openingByteCount`` bytes of a pack.
+    /// - Parameter base: the manifest of the pack's base content; `nil` for a full pack.
+    /// - Throws: `.badPack` with the reason; `.badManifest` for a manifest that nobody should have published.
+    init(
+        parsing text: UnsafeRawBufferPointer, of pack: Delivery.Pack,
+        to version: PublishedVersion, from base: Manifest?, limits: Manifest.Limits
+    ) throws(StoreError) {
+        guard text.count == Int(pack.openingByteCount), text.count > PackHead.byteCount else {
+            throw .badPack("its beginning is cut off")
+        }
+        let head = try PackHead(
+            parsing: Array(text[..<PackHead.byteCount]), packByteCount: pack.byteCount)
+        let end = Int(head.framesStart)
+        guard end < text.count else { throw .badPack("its table is longer than its beginning") }
+        let decoder = try ZstdDecoder()
+        var table = try PackTable(
+            decoding: Array(text[PackHead.byteCount..<end]), head: head, countMax: limits.count,
+            decoder: decoder)
+        guard table.frames[0].end == pack.openingByteCount else {
+            throw .badPack(
+                "its beginning has \(table.frames[0].end) bytes, and its delivery says "
+                    + "\(pack.openingByteCount)")
+        }
+        let bytes = try Self.manifest(table.frames[0], Array(text[end...]), version, base, decoder)
+        let manifest = try Manifest(parsing: bytes, limits: limits)
+        let objects = NumberedObjects(of: manifest)
+        let baseObjects = base.map { NumberedObjects(of: $0) }
+        try table.measure(manifest: version.manifestByteCount, objects, from: baseObjects)
+        try Self.hold(table, against: pack)
+        try Self.refuseManyBases(table, baseObjects)
+        self.pack = pack
+        self.table = table
+        self.bytes = bytes
+        self.manifest = manifest
+        self.objects = objects
+        self.baseObjects = baseObjects
+    }
+
+    /// The name of a frame's partial file, by which it counts as progress of the version until nothing needs it.
+    func part(ofFrame index: Int) throws(StoreError) -> PartName {
+        let name = try ObjectID(of: Array("castree-frame 1\n\(pack.address) \(index)\n".utf8))
+        let frame = table.frames[index]
+        let largest = frame.objects.lazy.map { objects.references[Int($0)] }
+            .max { ($0.byteCount, $0.address) < ($1.byteCount, $1.address) }
+        guard let largest else { return PartName(name) }
+        return PartName(name, byteCount: frame.byteCount, leadingTo: largest.address)
+    }
+
+    // The device has decided by the delivery's figures, so they must be true.
+    private static func hold(_ table: PackTable, against pack: Delivery.Pack) throws(StoreError) {
+        guard table.contentByteCount == pack.contentByteCount,
+            Int64(table.objectCount) == pack.objectCount
+        else { throw .badPack("it contains something else than its delivery says") }
+        for frame in table.frames where !pack.codecs.contains(Int64(frame.codec.rawValue)) {
+            throw .badPack("it has frames of codec \(frame.codec.rawValue), unlike its delivery")
+        }
+    }
+
+    // Bounds the work by the output: no pack may make a device read the same bases endlessly.
+    private static func refuseManyBases(
+        _ table: PackTable, _ objects: NumberedObjects?
+    ) throws(StoreError) {
+        guard let objects else { return }
+        var sum: Int64 = 0
+        for base in table.frames.lazy.flatMap(\.bases) {
+            sum = sum.addingClamped(objects.references[Int(base)].byteCount)
+        }
+        let (scaled, isHuge) = table.contentByteCount.multipliedReportingOverflow(by: 512)
+        let limit = isHuge ? .max : scaled.addingClamped(PackLimits.allBasesByteCountMax)
+        guard sum <= limit else { throw .badPack("its bases have \(sum) bytes") }
+    }
+
+    private static func manifest(
+        _ frame: PackTable.Frame, _ bytes: [UInt8], _ version: PublishedVersion, _ base: Manifest?,
+        _ decoder: ZstdDecoder
+    ) throws(StoreError) -> [UInt8] {
+        let manifest: [UInt8]
+        do throws(StoreError) {
+            switch frame.codec {
+            case .stored: manifest = bytes
+            case .compressed:
+
+                manifest = try decoder.decode(bytes, byteCount: Int(version.manifestByteCount))
+            case .prefixed:
+                guard let base,
+                    version.manifestByteCount <= PackLimits.prefixedManifestByteCountMax
+                else { throw .badPack("its manifest cannot have a prefix") }
+                manifest = try decoder.decode(
+                    bytes, byteCount: Int(version.manifestByteCount), prefix: base.plainEntries())
+            }
+        } catch {
+            throw .badPack("its manifest: \(error.message)")
+        }
+        guard try ObjectID(of: manifest) == version.manifest else {
+            throw .badPack("its manifest is not the release's")
+        }
+        return manifest
+    }
+}
+
+/// The wanted part of a pack, once its opening is known.
+struct PackWish {
+    let unpacker: FrameUnpacker
+    let frames: [Bool]
+    /// Includes the gaps inside a request.
+    let byteCount: Int64
+    let cost: Int64
+    let objectsCost: Int64
+    /// The disk space that a frame takes beside what comes out of it, at most.
+    let besideByteCount: Int64
+
+    /// Nil if the pack has no object that is missing from `download`.
+    init?(_ opening: PackOpening, of store: Store, for download: Download) throws(StoreError) {
+        let unpacker = try FrameUnpacker(opening, of: store, for: download)
+        var frames: [Bool] = []
+        var objectsCost: Int64 = 0
+        var besideByteCount: Int64 = 0
+        for frame in opening.table.frames.indices {
+            let wanted = unpacker.objects(of: frame).filter { download.isMissing($0.address) }
+            frames.append(!wanted.isEmpty)
+            if !wanted.isEmpty {
+                besideByteCount = max(besideByteCount, unpacker.byteCount(beside: frame))
+            }
+            for object in wanted { objectsCost += object.byteCount + PackSpans.requestByteCount }
+        }
+        guard objectsCost > 0 else { return nil }
+        let runs = PackSpans.runs(of: opening.table) { frames[$0] }
+        self.unpacker = unpacker
+        self.frames = frames
+        self.objectsCost = objectsCost
+        self.besideByteCount = besideByteCount
+        cost = PackSpans.cost(of: runs, in: opening.table)
+        byteCount = cost - Int64(runs.count) * PackSpans.requestByteCount
+    }
+}
+
+enum PackSpans {
+    /// The bytes that one request is worth: its head, the answer's head, and the wait for the first byte.
+    static let requestByteCount: Int64 = 8 << 10
+
+    /// Runs of frames for one request each: neighbours, and frames whose gap is cheaper than a request.
+    static func runs(of table: PackTable, wanted isWanted: (Int) -> Bool) -> [Range<Int>] {
+        var runs: [Range<Int>] = []
+        for position in table.frames.indices.dropFirst() where isWanted(position) {
+            if let last = runs.last,
+                table.frames[position].offset - table.frames[last.upperBound - 1].end
+                    <= requestByteCount
+            {
+                runs[runs.count - 1] = last.lowerBound..<position + 1
+            } else {
+                runs.append(position..<position + 1)
+            }
+        }
+        return runs
+    }
+
+    static func cost(of runs: [Range<Int>], in table: PackTable) -> Int64 {
+        runs.reduce(0) { sum, run in
+            sum + table.frames[run.upperBound - 1].end - table.frames[run.lowerBound].offset
+                + requestByteCount
+        }
+    }
+}
+
 /// Turns the frames of a pack into objects, on one thread.
 ///
 /// Needs at most ``Delivery/Pack/memoryByteCountMax`` of memory, whatever a frame contains: larger content is mapped.
@@ -17,9 +190,7 @@ final class FrameUnpacker {
     /// A single base up to this size is read; a larger one is mapped.
     private static let readByteCountMax: Int64 = 1 << 20
 
-    init(
-        _ opening: PackOpening, of store: Store, for download: Download
-    ) throws(StoreError) {
+    init(_ opening: PackOpening, of store: Store, for download: Download) throws(StoreError) {
         self.opening = opening
         self.store = store
         self.download = download
