@@ -177,7 +177,7 @@ final class AppHandler: RequestHandler {
         if options.refusesServiceWorkers, head.isWorkerScript {
             return .response(adding(cookies, to: Self.refusedWorker(head.method)))
         }
-        if parts.proxies != nil, head.load == .page, cache.hasNews {
+        if parts.proxies != nil, head.load == .page || head.method == .post, cache.hasNews {
             // An upstream's page begins with the version that is current when its answer comes.
             _ = storeWork.add { self.follow() }
         }
