@@ -1,6 +1,6 @@
 import ProgramTestSupport
 
-/// An origin that asks who you are (docs/serving.md), and each way to say it.
+/// An origin that requires authentication (docs/serving.md), and each way to provide it.
 @Suite struct OriginCredentialTests {
     let place: Workplace
     private let web: WebOrigin

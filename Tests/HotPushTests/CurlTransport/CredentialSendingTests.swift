@@ -2,7 +2,7 @@ import CurlTransport
 import HotPush
 import StorageTestSupport
 
-// docs/serving.md, "An origin that asks who you are".
+// docs/serving.md, "Origins that require authentication".
 @Suite("What an origin is told of who asks") struct CredentialSendingTests {
     let directory = TemporaryDirectory()
 
