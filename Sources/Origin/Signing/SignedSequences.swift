@@ -98,9 +98,9 @@ package struct SignedSequences: Sendable {
     /// - Throws: `.busy` if another publisher holds the lock; what reading and writing throws.
     func prepare(
         _ pointer: ChannelPointer, upon before: Int64?, at place: String,
-        _ wait: PublisherWait = PublisherWait()
+        _ waiting: StoreOptions = StoreOptions()
     ) throws(StoreError) {
-        try change(pointer, wait) { memory, name, origin in
+        try change(pointer, waiting) { memory, name, origin in
             memory.used[name] = max(memory.used[name] ?? 0, pointer.sequence)
             memory.versions[origin] = max(
                 memory.versions[origin] ?? 0, pointer.trustVersion ?? TrustFile.firstVersion)
@@ -119,9 +119,9 @@ package struct SignedSequences: Sendable {
     /// - Throws: what reading and writing throws.
     func note(
         _ pointer: ChannelPointer, at place: String, trusts: [TrustFile] = [],
-        isLowering: Bool = false, _ wait: PublisherWait = PublisherWait()
+        isLowering: Bool = false, _ waiting: StoreOptions = StoreOptions()
     ) throws(StoreError) {
-        try change(pointer, wait) { memory, name, origin in
+        try change(pointer, waiting) { memory, name, origin in
             let newest = pointer.trustVersion ?? TrustFile.firstVersion
             memory.trusts[origin] = ((memory.trusts[origin] ?? []) + trusts)
                 .filter { !isLowering || $0.version <= newest }
@@ -137,7 +137,7 @@ package struct SignedSequences: Sendable {
     }
 
     private func change(
-        _ pointer: ChannelPointer, _ wait: PublisherWait,
+        _ pointer: ChannelPointer, _ waiting: StoreOptions,
         _ body: (inout Memory, String, String) -> Void
     ) throws(StoreError) {
         guard let origin = pointer.origin else { return }
@@ -154,11 +154,11 @@ package struct SignedSequences: Sendable {
         try owners.closeLock(lockFile.raw)
         let lock = FileLock(lockFile, owners)
         defer { withExtendedLifetime(lock) {} }
-        var wait = wait
-        wait.restart()
+        var waiting = waiting
         // Others' small notes take milliseconds, also for those who wait for no other publisher.
-        wait.limit = min(max(wait.limit, .seconds(2)), timeout)
-        try wait.take(lock, owners) { holder in
+        waiting.waitLimit = min(max(waiting.waitLimit, .seconds(2)), timeout)
+        var wait = LockWait(ofPublisher: waiting)
+        try lock.take(owners, &wait) { holder in
             "another publisher\(holder) holds the lock \(key)\(Self.lockSuffix) beside \(printable(path)); if it is stopped, let "
                 + "it continue or end it"
         }
@@ -320,5 +320,33 @@ package struct SignedSequences: Sendable {
 
     private static func name(_ channel: ChannelName, _ origin: String) -> String {
         "\(origin) \(channel)"
+    }
+}
+
+extension LockWait {
+    /// Most locks of publishers are held for a moment; a person who ends the command does not wait for the other.
+    init(ofPublisher options: StoreOptions) {
+        self.init(options, silence: .milliseconds(300), mayCleanUp: false)
+    }
+}
+
+extension FileLock {
+    /// Takes a lock, waiting for another publisher that holds it.
+    /// - Parameter sentence: what is held, with the holder's process, if it is known.
+    /// - Throws: `.busy` once the time is over; `.interrupted`.
+    func take(
+        exclusive: Bool = true, _ fileSystem: any FileSystem, _ wait: inout LockWait,
+        _ sentence: (_ holder: String) -> String
+    ) throws(StoreError) {
+        while try !take(exclusive: exclusive) {
+            let holder = LockHolder.find(of: try fileSystem.status(raw))
+            let held = sentence(holder.process == nil ? "" : " (\(holder.description))")
+            guard !wait.isOver else {
+                throw StoreError(.busy, "\(held); repeat the command when it has finished")
+            }
+            if wait.isToBeTold { wait.tell("\(held); waiting for it") }
+            if wait.isInterrupted { throw .publishingInterrupted }
+            wait.rest()
+        }
     }
 }
