@@ -1,3 +1,5 @@
+package import VersionTree
+
 /// The version that was shipped with the app, in a directory that the app cannot write to.
 public struct EmbeddedVersion: Sendable, Hashable {
     /// Its directory; castree writes nothing there.
@@ -26,6 +28,14 @@ public struct EmbeddedVersion: Sendable, Hashable {
         self.directory = directory
         self.version = version
         self.order = order
+    }
+
+    /// How its directory is added.
+    package var adding: AddOptions {
+        var options = AddOptions()
+        (options.excluded, options.skipsJunk) = (excluded, skipsJunk)
+        options.emptyRefusal = .emptyShipment(directory)
+        return options
     }
 }
 

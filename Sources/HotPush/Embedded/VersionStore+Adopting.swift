@@ -84,9 +84,7 @@ extension VersionStore {
     private func addEmbedded(
         _ embedded: EmbeddedVersion, _ app: AppTraits, _ release: EmbeddedRelease?
     ) throws(StoreError) -> AddReport {
-        var options = AddOptions()
-        (options.excluded, options.skipsJunk) = (embedded.excluded, embedded.skipsJunk)
-        options.emptyRefusal = .emptyShipment(embedded.directory)
+        var options = embedded.adding
         // It was made for this app: another app with other native code cannot go back to it.
         var terms = ReleaseTerms(order: embedded.order)
         if let key = app.compatibility {
