@@ -333,12 +333,7 @@ final class RunningAddress: Sendable {
             return state.digester.finish { ObjectID(unchecked: $0) }
         }
         if let known { return known }
-        var digester = try Digester(.sha256)
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 16)
-        defer { buffer.deallocate() }
-        try fileSystem.forEachPiece(of: file.descriptor.raw, buffer: buffer) {
-            (piece) throws(StoreError) in digester.update(piece)
-        }
-        return digester.finish { ObjectID(unchecked: $0) }
+        var checker = try ObjectChecker()
+        return try checker.hash(file.descriptor.raw, fileSystem).address
     }
 }

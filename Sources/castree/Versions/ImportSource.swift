@@ -23,28 +23,16 @@ enum ImportSource {
     }
 
     static func refuse(_ store: String, in path: String) throws(StoreError) {
-        let own: FileStatus
-        do throws(StoreError) {
-            let directory = try system.open(here, path, .directoryFollowingLinks, mode: 0)
-            own = try system.status(directory.raw)
-        } catch {
-            guard error.code == .notFound else { throw error }
-            throw StoreError(error.code, "there is no directory \(path)", cause: error.cause)
+        // The listing reports a directory that is not there, the import one that this user may not see.
+        let source = try allowing(
+            { $0.code == .notFound },
+            try system.open(here, path, .directoryFollowingLinks, mode: 0))
+        guard let source, let place = nearestDirectory(above: store) else { return }
+        let own = try system.status(source.raw)
+        let isInside = try system.anyAncestor(of: place.raw) { (_, here) throws(StoreError) in
+            here.isSameFile(as: own)
         }
-        // This user may not look there; the import itself reports that.
-        guard var place = nearestDirectory(above: store) else { return }
-        while true {
-            let status = try system.status(place.raw)
-            if status.isSameFile(as: own) { break }
-            do throws(StoreError) {
-                let parent = try system.open(
-                    place.raw, "..", .directoryFollowingLinks, mode: 0)
-                if try system.status(parent.raw).isSameFile(as: status) { return }
-                place = parent
-            } catch {
-                return
-            }
-        }
+        guard isInside else { return }
         throw StoreError(
             .unsupportedFile,
             "the store \(store) would be created inside \(path), the directory to import; "
