@@ -31,4 +31,11 @@ public struct StoreOptions: Sendable {
         self.notice = notice
         self.isInterrupted = isInterrupted
     }
+
+    /// The same, waiting no longer than this for a lock.
+    package func waiting(atMost limit: Duration) -> StoreOptions {
+        var options = self
+        options.waitLimit = min(limit, waitLimit)
+        return options
+    }
 }

@@ -142,3 +142,129 @@ extension IndexTransaction {
         return known
     }
 }
+
+/// What a collection would delete, and why, decided without changing anything.
+public struct CollectionPlan: Sendable {
+    package enum Reason: Sendable, Hashable {
+        /// No version has named it since this one was retired.
+        case retired(RetiredVersion)
+        /// No version would name it once this one is retired.
+        case retiring(version: String)
+        /// No version is known to name or have named it: a writer did not finish, or the index was rebuilt since.
+        case neverNamed
+        case damaged
+        /// It is a part of an object, and no version waits for the rest.
+        case partial
+    }
+
+    package struct Garbage: Sendable, Hashable {
+        package let address: ObjectID
+        package let byteCount: Int64
+        package let reason: Reason
+        package internal(set) var diskByteCount: Int64 = 0
+    }
+
+    /// Cached parts of packs for buckets that have not been used for a month.
+    package struct Packing: Sendable, Hashable {
+        /// How many buckets they were for.
+        package internal(set) var places = 0
+        package internal(set) var byteCount: Int64 = 0
+        /// The disk usage of the files and their directories, in bytes.
+        package internal(set) var diskByteCount: Int64 = 0
+    }
+
+    /// The objects that no version and no running writer references.
+    package var objects: [Garbage] = []
+    package internal(set) var quarantined: [Garbage] = []
+    /// Partial objects that no version waits for.
+    package internal(set) var staged: [Garbage] = []
+    /// Caches that go as well; counted only in ``diskByteCount``, not in the other sums.
+    package internal(set) var packing = Packing()
+
+    /// The number of files to delete.
+    public var objectCount: Int { objects.count + quarantined.count + staged.count }
+    /// The total size of those files.
+    ///
+    /// Space is freed only when the last tree that shows a file is gone, too.
+    public var byteCount: Int64 {
+        [objects, quarantined, staged].joined().reduce(0) { $0 + $1.byteCount }
+    }
+    /// The disk usage of everything that is deleted, in bytes; objects count with rounded sizes.
+    package var diskByteCount: Int64 {
+        [objects, quarantined, staged].joined().reduce(packing.diskByteCount) {
+            $0 + $1.diskByteCount
+        }
+    }
+}
+
+/// The result of a collection.
+public struct Collected: Sendable, Hashable {
+    /// The number of deleted files.
+    public internal(set) var objectCount = 0
+    /// Their total size.
+    public internal(set) var byteCount: Int64 = 0
+    package internal(set) var packing = CollectionPlan.Packing()
+    package internal(set) var diskByteCount: Int64 = 0
+}
+
+// Cached parts of packs for buckets that are no longer used.
+
+extension Store {
+    static let packingAgeMax: Int64 = 30 * 86_400
+
+    func unusedPacking() throws(StoreError) -> CollectionPlan.Packing {
+        var found = CollectionPlan.Packing()
+        // Read access suffices, also where nothing can be written.
+        try eachUnusedPacking(locking: .reading) { (_, _, measure) throws(StoreError) in
+            found.count(measure)
+        }
+        return found
+    }
+
+    /// Deletes and counts unused caches, for buckets that this store has not published to for a month.
+    func removeUnusedPacking(_ removed: inout CollectionPlan.Packing) throws(StoreError) {
+        try eachUnusedPacking(locking: .changing) { (packing, name, measure) throws(StoreError) in
+            try self.fileSystem.removeTree(packing, name)
+            removed.count(measure)
+        }
+    }
+
+    /// Calls `body` with the parent directory, name and size of each unused cache, which stays locked meanwhile.
+    private func eachUnusedPacking(
+        locking access: Access,
+        _ body: (Int32, String, TreeMeasure) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        guard
+            let packing = try fileSystem.openIfPresent(
+                directories.root.raw, StoreLayout.packing, .directory)
+        else { return }
+        let bound = secondsNow() - Self.packingAgeMax
+        for name in try fileSystem.names(in: packing.raw) where StoreLayout.isPackingPlace(name) {
+            // Every use creates a directory here, and removes it.
+            var measure = TreeMeasure()
+            guard let place = try fileSystem.openIfPresent(packing.raw, name, .directory),
+                try fileSystem.status(place.raw).modifiedAt < bound * 1_000_000_000,
+                // What cannot be read belongs to another user, who alone can delete it.
+                try allowing(
+                    { $0.code == .permission }, try measure.add(packing.raw, name, in: self)) != nil
+            else { continue }
+            guard
+                let lock = try fileSystem.openIfPresent(place.raw, StoreLayout.packingLock, access)
+            else {
+                try body(packing.raw, name, measure)
+                continue
+            }
+            guard try fileSystem.lock(lock.raw, exclusive: true) else { continue }
+            defer { fileSystem.unlock(lock.raw) }
+            try body(packing.raw, name, measure)
+        }
+    }
+}
+
+extension CollectionPlan.Packing {
+    fileprivate mutating func count(_ measure: TreeMeasure) {
+        places += 1
+        byteCount += measure.apparentBytes
+        diskByteCount += measure.copyBytes
+    }
+}

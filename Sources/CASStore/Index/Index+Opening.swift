@@ -20,7 +20,7 @@ extension Index {
             try opened.execute(IndexSchema.settings)
         } catch {
             guard error.saysIndexIsUnreachable else { throw error }
-            let log = try fileSystem.status(root, StoreLayout.index + "-wal")
+            let log = try fileSystem.status(root, StoreLayout.indexLog)
             guard log == nil || log?.kind == .regular else { throw Self.cutShort }
             let reading = try connect(.readOnly)
             connection = reading
@@ -60,7 +60,7 @@ extension Index {
     /// Whether a transaction was announced but not committed, as after a power cut or a kill.
     func mayBeTorn() throws(StoreError) -> Bool {
         // In this order: a writer announces first, and commits last.
-        let journal = try fileSystem.status(directories.root.raw, StoreLayout.index + "-journal")
+        let journal = try fileSystem.status(directories.root.raw, StoreLayout.indexJournal)
         // SQLite opens no database whose journal is, say, a pipe; the rebuild removes the journal.
         if let journal, journal.kind != .regular { return true }
         guard let stamp = try readStamp() else { return false }

@@ -14,7 +14,7 @@ extension Index {
         if now != 0, try isMadeSince(seen.epoch) { return }
         // A torn index is what a power cut or a kill leaves; it is not damage.
         if now != 0, try !mayBeTorn() { damage = (reason, isRepaired: false) }
-        for suffix in ["", "-journal", "-wal", "-shm"] { try clear(StoreLayout.index + suffix) }
+        for name in StoreLayout.indexFiles { try clear(name) }
         let stamp = try fileSystem.status(root, StoreLayout.stamp)
         if let stamp, stamp.kind != .regular { try clear(StoreLayout.stamp) }
         let (objects, versions) = try create()

@@ -71,24 +71,23 @@ package final class Index: @unchecked Sendable {
     /// `body` may run again: a damaged index is rebuilt and the work repeated.
     /// - Parameters:
     ///   - rows: the most rows it may change, if known: a small journal is kept in memory.
-    ///   - preparing: makes durable what the transaction relies on, in one step for the whole file system; that
-    ///     covers the announcement of the change, which then needs no sync of its own. Called before the first
-    ///     change, while no one else writes; it must not use the index.
+    ///   - syncsFirst: whether `body`, before its first change, makes durable what it relies on, in one step for the
+    ///     whole file system; that covers the announcement of the change, which then needs no sync of its own.
     ///   - syncing: makes the index durable and whatever else belongs to the transaction, perhaps in one step. A
     ///     power cut during it leaves an index that is in doubt, so the order is free.
     func write<R>(
-        rows: Int? = nil, preparing: (() throws(StoreError) -> Void)? = nil,
+        rows: Int? = nil, syncsFirst: Bool = false,
         _ body: (IndexTransaction) throws(StoreError) -> R,
         syncing: ((IndexTransaction) throws(StoreError) -> Void)? = nil
     ) throws(StoreError) -> R {
         // The disk failed once; it may work now.
         if isInMemory { close() }
-        return try perform(Change(rows: rows, preparing: preparing, syncing: syncing), body)
+        return try perform(Change(rows: rows, syncsFirst: syncsFirst, syncing: syncing), body)
     }
 
     private struct Change {
         var rows: Int?
-        var preparing: (() throws(StoreError) -> Void)?
+        var syncsFirst = false
         var syncing: ((IndexTransaction) throws(StoreError) -> Void)?
     }
 
@@ -150,8 +149,7 @@ package final class Index: @unchecked Sendable {
             let result = try connection.transaction(writing: true) { () throws(StoreError) -> R in
                 let next = try self.checkStamp(connection, writing: true) + 1
                 announced = next
-                try self.announce(next, durably: change.preparing == nil || !fileSystem.canSyncAll)
-                try change.preparing?()
+                try self.announce(next, durably: !change.syncsFirst || !fileSystem.canSyncAll)
                 let result = try body(transaction)
                 try self.count(next, connection)
                 return result
@@ -190,5 +188,154 @@ package final class Index: @unchecked Sendable {
         let now = try fileSystem.status(directories.manifests.raw).changedAt
         isReconciled = recorded == now
         return recorded != now
+    }
+}
+
+/// One transaction of the index: its queries and changes see one state.
+struct IndexTransaction {
+    let index: Index
+    let connection: Connection
+
+    var fileSystem: any FileSystem { index.fileSystem }
+    var directories: StoreDirectories { index.directories }
+
+    func sync() throws(StoreError) { try index.sync(connection) }
+
+    func statement(_ sql: String) throws(StoreError) -> Statement { try connection.statement(sql) }
+
+    /// A number kept beside the tables.
+    func meta(_ key: String) throws(StoreError) -> Int64? {
+        try statement("SELECT value FROM meta WHERE key = ?").bind(1, key).firstInteger()
+    }
+
+    func setMeta(_ key: String, _ value: Int64) throws(StoreError) {
+        try statement(
+            "INSERT INTO meta VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = ?2"
+        ).bind(1, key).bind(2, value).run()
+    }
+
+    func currentVersion() throws(StoreError) -> IndexVersion {
+        IndexVersion(epoch: index.epoch, generation: try meta("generation") ?? 0)
+    }
+}
+
+/// The index version at the time of a writer's look-up.
+package struct IndexVersion: Sendable, Hashable {
+    var epoch: String
+    var generation: Int64
+}
+
+/// The locks between transactions and rebuilds of the index, across processes (flock(2)); for one thread at a time.
+///
+/// A transaction holds `leases/.index` shared, and to write also `leases/.writer` exclusively; a rebuild holds both
+/// exclusively. They are taken in this order. On a read-only disk, files that cannot be opened are not locked;
+/// anywhere else that is an error.
+final class IndexLocks {
+    enum Mode { case reading, writing, rebuilding }
+
+    private let fileSystem: any FileSystem
+    private let directories: StoreDirectories
+    private let options: StoreOptions
+    private var files: Files?
+
+    private final class Files {
+        let index: Descriptor
+        let writer: Descriptor
+        init(index: consuming Descriptor, writer: consuming Descriptor) {
+            self.index = index
+            self.writer = writer
+        }
+    }
+
+    init(
+        _ fileSystem: any FileSystem, _ directories: StoreDirectories, _ options: StoreOptions
+    ) {
+        self.fileSystem = fileSystem
+        self.directories = directories
+        self.options = options
+    }
+
+    /// Waits for conflicting holders.
+    /// - Throws: `.locked` after a while; `.interrupted`.
+    func lock(_ mode: Mode) throws(StoreError) {
+        guard let files = try opened(mode) else { return }
+        do throws(StoreError) {
+            try fileSystem.waitForLock(
+                files.index.raw, exclusive: mode == .rebuilding, options)
+            if mode != .reading {
+                try fileSystem.waitForLock(files.writer.raw, exclusive: true, options)
+            }
+        } catch {
+            unlock()
+            throw error
+        }
+    }
+
+    func unlock() {
+        guard let files else { return }
+        fileSystem.unlock(files.writer.raw)
+        fileSystem.unlock(files.index.raw)
+    }
+
+    /// Keeps write transactions from beginning, once none runs; the caller has locked for reading.
+    ///
+    /// The lock is shared, so that readers do not take each other for writers.
+    /// - Returns: false if a writer runs, and this did not wait for it.
+    func excludeWriters(waiting: Bool) throws(StoreError) -> Bool {
+        guard let files else { return true }
+        if waiting {
+            try fileSystem.waitForLock(files.writer.raw, exclusive: false, options)
+            return true
+        }
+        return try fileSystem.lock(files.writer.raw, exclusive: false)
+    }
+
+    func admitWriters() {
+        guard let files else { return }
+        fileSystem.unlock(files.writer.raw)
+    }
+
+    /// Whether another process's write transaction runs now; the caller has locked for reading.
+    func isSomebodyWriting() throws(StoreError) -> Bool {
+        guard try excludeWriters(waiting: false) else { return true }
+        admitWriters()
+        return false
+    }
+
+    func waitForWriters() throws(StoreError) {
+        try lock(.writing)
+        unlock()
+    }
+
+    private func opened(_ mode: Mode) throws(StoreError) -> Files? {
+        if let files { return files }
+        do throws(StoreError) {
+            files = Files(
+                index: try fileSystem.openLock(directories.leases.raw, StoreLayout.indexLock),
+                writer: try fileSystem.openLock(directories.leases.raw, StoreLayout.writerLock))
+        } catch {
+            guard mode == .reading, try isReadOnly(error) else { throw error }
+            // Files made before the disk became read-only can still be locked.
+            do throws(StoreError) {
+                files = try openForReading()
+            } catch {
+                guard [.readOnly, .permission, .notFound].contains(error.code) else { throw error }
+            }
+        }
+        return files
+    }
+
+    /// Whether the files cannot be opened because the disk is read-only, where another user gets EACCES instead.
+    private func isReadOnly(_ error: StoreError) throws(StoreError) -> Bool {
+        if error.code == .readOnly { return true }
+        guard error.code == .permission else { return false }
+        return try fileSystem.freeSpace(directories.leases.raw).isReadOnly
+    }
+
+    private func openForReading() throws(StoreError) -> Files {
+        let leases = directories.leases.raw
+        return Files(
+            index: try fileSystem.open(leases, StoreLayout.indexLock, .reading, mode: 0),
+            writer: try fileSystem.open(leases, StoreLayout.writerLock, .reading, mode: 0))
     }
 }

@@ -30,7 +30,7 @@ extension Store {
         while true {
             let name = "\(processIdentifier())-\(try randomToken())"
             // Lock it under another name first: a lease is never visible and unlocked.
-            let aside = ".new-\(name)"
+            let aside = StoreLayout.newLease(name)
             let file = try openLease(making: aside)
             guard try fileSystem.lock(file.raw, exclusive: true) else { continue }
             do throws(StoreError) {
@@ -129,7 +129,7 @@ extension Store {
 
     func leaseFiles() throws(StoreError) -> [String] {
         try fileSystem.names(in: directories.leases.raw) { (name, _) in
-            !name.hasPrefix(".") || name.hasPrefix(".new-")
+            !name.hasPrefix(".") || StoreLayout.isNewLease(name)
         }
     }
 

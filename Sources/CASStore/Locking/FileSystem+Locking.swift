@@ -105,26 +105,31 @@ extension FileSystem {
 
 /// One wait for a lock: the length of the next pause, when to give notice, when to give up.
 package struct LockWait {
-    /// The time after which a notice names the lock's holder.
-    private static let silence: Duration = .seconds(2)
     private static let longestPause: Int64 = 50
 
     private let options: StoreOptions
+    private let silence: Duration
     private let began = SuspendingClock.now
     private let deadline = LockDeadline.current
     private var hasTold = false
     /// A caller that was asked to stop before it waited is cleaning up, and must get through.
     private let isCleaningUp: Bool
 
-    package init(_ options: StoreOptions) {
+    /// - Parameters:
+    ///   - silence: the time after which a notice names the lock's holder.
+    ///   - mayCleanUp: whether a caller that was asked to stop before may wait all the same.
+    package init(
+        _ options: StoreOptions, silence: Duration = .seconds(2), mayCleanUp: Bool = true
+    ) {
         self.options = options
-        isCleaningUp = options.isInterrupted()
+        self.silence = silence
+        isCleaningUp = mayCleanUp && options.isInterrupted()
     }
 
     private var waited: Duration { SuspendingClock.now - began }
 
     package var isOver: Bool { waited >= options.waitLimit || deadline?.isOver ?? false }
-    package var isToBeTold: Bool { !hasTold && waited >= Self.silence }
+    package var isToBeTold: Bool { !hasTold && waited >= silence }
     package var isInterrupted: Bool { !isCleaningUp && options.isInterrupted() }
 
     /// Rests for an eighth of the time waited so far, at least a millisecond.
@@ -132,9 +137,11 @@ package struct LockWait {
         pause(milliseconds: Int32(min(max(1, waited.milliseconds / 8), Self.longestPause)))
     }
 
-    package mutating func tell(_ holder: LockHolder) {
+    package mutating func tell(_ holder: LockHolder) { tell("waiting for \(holder.description)") }
+
+    package mutating func tell(_ sentence: String) {
         hasTold = true
-        options.notice("waiting for \(holder.description)")
+        options.notice(sentence)
     }
 
     package func error(_ holder: LockHolder) -> StoreError {
@@ -158,4 +165,43 @@ package struct LockWait {
         if seconds == 0 { return "\(attoseconds / 1_000_000_000_000_000) ms" }
         return seconds % 60 == 0 ? "\(seconds / 60) min" : "\(seconds) s"
     }
+}
+
+/// Limits all lock waits of one operation together, where a store's options limit each.
+///
+/// An operation with someone waiting (a page, a signal) cannot afford several in a row.
+package struct LockDeadline: Sendable {
+    @TaskLocal static var current: LockDeadline?
+
+    private let end: SuspendingClock.Instant
+    private let isGivenUp: @Sendable () -> Bool
+
+    /// Runs `body`, on this thread, as one operation.
+    /// - Parameters:
+    ///   - limit: how long it may run before it stops waiting for locks.
+    ///   - isGivenUp: called during a wait; `true` ends the wait at once.
+    package static func within<R, E: Error>(
+        _ limit: Duration, unless isGivenUp: @escaping @Sendable () -> Bool = { false },
+        _ body: () throws(E) -> R
+    ) throws(E) -> R {
+        try until(SuspendingClock.now + limit, unless: isGivenUp, body)
+    }
+
+    /// Runs `body`, on this thread, as a part of an operation with a deadline.
+    package static func until<R, E: Error>(
+        _ end: SuspendingClock.Instant,
+        unless isGivenUp: @escaping @Sendable () -> Bool = { false },
+        _ body: () throws(E) -> R
+    ) throws(E) -> R {
+        let outer = current
+        let deadline = LockDeadline(
+            end: min(end, outer?.end ?? end),
+            isGivenUp: { isGivenUp() || outer?.isGivenUp() ?? false })
+        let result = $current.withValue(deadline) { () -> Result<R, E> in
+            do throws(E) { return .success(try body()) } catch { return .failure(error) }
+        }
+        return try result.get()
+    }
+
+    var isOver: Bool { isGivenUp() || SuspendingClock.now >= end }
 }

@@ -41,8 +41,6 @@ struct CopySearch: ~Copyable {
 
     /// Where castree itself puts copies.
     static let likelyPlaces = [StoreLayout.versions, StoreLayout.quarantine, StoreLayout.staging]
-    /// What SQLite has open: its locks end when anybody in the process closes such a file (sqlite.org/lockingv3.html).
-    private static let ofIndex = ["", "-journal", "-wal", "-shm"].map { StoreLayout.index + $0 }
 
     /// - Parameters:
     ///   - wanted: the addresses.
@@ -71,7 +69,10 @@ struct CopySearch: ~Copyable {
         for name in try fileSystem.rawNames(in: root) where !isDone {
             let text = RawName.text(of: name)
             if text == StoreLayout.objects || Self.likelyPlaces.contains(text) { continue }
-            if Self.ofIndex.contains(text), try fileSystem.status(root, name)?.kind != .directory {
+            // SQLite's locks end when anybody in the process closes such a file (sqlite.org/lockingv3.html).
+            if StoreLayout.indexFiles.contains(text),
+                try fileSystem.status(root, name)?.kind != .directory
+            {
                 continue
             }
             try look(at: name, in: root, [])

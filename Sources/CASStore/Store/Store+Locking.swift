@@ -22,22 +22,16 @@ extension Store {
     package func waitForLock(
         _ file: Int32, exclusive: Bool, atMost limit: Duration? = nil
     ) throws(StoreError) {
-        var options = options
-        if let limit { options.waitLimit = min(limit, options.waitLimit) }
-        try fileSystem.waitForLock(file, exclusive: exclusive, options)
+        try fileSystem.waitForLock(
+            file, exclusive: exclusive, limit.map(options.waiting(atMost:)) ?? options)
     }
 
     /// Locks a tree that is about to be hidden and deleted, so that it is not taken for a leftover.
     ///
     /// A stranger that keeps the lock for longer than a second protects the tree just as well.
     package func lockTree(_ tree: Int32) throws(StoreError) {
-        var options = options
-        options.waitLimit = min(.seconds(1), options.waitLimit)
-        do throws(StoreError) {
-            try fileSystem.waitForLock(tree, exclusive: true, options)
-        } catch {
-            guard error.code == .locked else { throw error }
-        }
+        try allowing(
+            { $0.code == .locked }, try waitForLock(tree, exclusive: true, atMost: .seconds(1)))
     }
 
     /// Explains a permission error if the store belongs to another user.

@@ -147,6 +147,28 @@ extension Store {
         }
     }
 
+    // MARK: What is known of source files without reading them
+
+    /// The mount that holds an open source file; `nil` if a change of a file might not show there.
+    package func sourceMount(of file: Int32) -> SourceMount? {
+        guard let status = fileSystem.mount(of: file), status.provesChanges else { return nil }
+        // Without the name of the boot every file is read, which is always right.
+        return SourceMount(status, boot: try? fileSystem.systemBoot())
+    }
+
+    /// Looks source files up in the stat cache, and calls `found` for those whose content is known and stored.
+    /// - Returns: the ordinal for a new version, whether it should renew hits, and the index version that proves them.
+    package func lookUpSources(
+        count: Int, key: (Int) -> StatKey?, found: (Int, ObjectID) -> Void
+    ) throws(StoreError) -> (ordinal: Int64, renews: Bool, indexVersion: IndexVersion) {
+        try reading { (index) throws(StoreError) in
+            try index.cachedAddresses(count: count, key, found: found)
+            let ordinal = try index.nextOrdinal()
+            let renews = index.renewsCache(ordinal: ordinal)
+            return (ordinal, renews, try index.currentVersion())
+        }
+    }
+
     // One transaction of the index each; code that needs more uses ``Store/index(_:)``.
 
     /// Reads the index in one transaction, which sees one state and must not be nested: one thread uses it at a time.

@@ -31,6 +31,14 @@ public struct EmbeddedVersion: Sendable, Hashable {
         self.version = version
         self.order = order
     }
+
+    /// How its directory is added.
+    package var adding: AddOptions {
+        var options = AddOptions()
+        (options.excluded, options.skipsJunk) = (excluded, skipsJunk)
+        options.emptyRefusal = .emptyShipment(directory)
+        return options
+    }
 }
 
 /// The result of adopting an embedded version.
@@ -249,9 +257,7 @@ extension VersionStore {
     private func addEmbedded(
         _ embedded: EmbeddedVersion, _ app: AppTraits, _ release: EmbeddedRelease?
     ) throws(StoreError) -> AddReport {
-        var options = AddOptions()
-        (options.excluded, options.skipsJunk) = (embedded.excluded, embedded.skipsJunk)
-        options.emptyRefusal = .emptyShipment(embedded.directory)
+        var options = embedded.adding
         // It was made for this app: another app with other native code cannot go back to it.
         var terms = ReleaseTerms(order: embedded.order)
         if let key = app.compatibility {

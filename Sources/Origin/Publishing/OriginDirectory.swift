@@ -331,13 +331,13 @@ final class OriginLock {
         _ work: Int32, _ place: WorkDirectory, _ options: PublisherOptions, _ use: Use
     ) throws(StoreError) -> FileLock {
         let fileSystem = place.fileSystem
-        var wait = options.wait
+        var wait = LockWait(ofPublisher: options.waiting)
         while true {
             let file = FileLock(
                 use == .looking
                     ? try fileSystem.open(work, OriginLayout.lock, .reading, mode: 0)
                     : try place.openLock(work, OriginLayout.lock), fileSystem)
-            try wait.take(file, exclusive: use == .alone, fileSystem) { holder in
+            try file.take(exclusive: use == .alone, fileSystem, &wait) { holder in
                 "another publisher is at work in \(printable(place.place))\(holder)"
             }
             // Somebody may have removed the file, whose lock then excludes nobody.

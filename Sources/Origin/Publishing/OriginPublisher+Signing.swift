@@ -66,7 +66,7 @@ extension OriginPublisher {
         try putTrustBack(for: pointer)
         try options.signing.prepare(
             pointer, upon: before.pointers[pointer.channel], at: storage.identity,
-            options.wait)
+            options.waiting)
     }
 
     /// Restores trust files that the keys have signed by and the origin has lost.
@@ -89,7 +89,7 @@ extension OriginPublisher {
     /// Remembers what was signed, and writes the id of a newly signed origin into its marker.
     func signed(_ pointer: ChannelPointer, upon before: OriginState) {
         guard pointer.isSigned, let origin = pointer.origin else { return }
-        options.signing.remember(pointer, at: storage.identity, options.wait) {
+        options.signing.remember(pointer, at: storage.identity, options.waiting) {
             (version) throws(StoreError) in try storage.trust(version)
         }
         guard !before.pointers.values.contains(where: { $0.isSigned && $0.origin == origin })

@@ -1,3 +1,4 @@
+import CASStore
 package import HotPush
 import Storage
 import Synchronization
@@ -49,9 +50,9 @@ public struct PublisherOptions: Sendable {
     /// Whether to look for files that the log says exist, which costs nothing on a disk.
     func looks(in storage: any ObjectStorage) -> Bool { verifiesObjects || storage.isOnDisk }
 
-    /// For a lock that another publisher holds.
-    var wait: PublisherWait {
-        PublisherWait(limit: waitLimit, isInterrupted: isInterrupted, notice: notice)
+    /// How to wait for a lock that another publisher holds.
+    var waiting: StoreOptions {
+        StoreOptions(waitLimit: waitLimit, notice: notice, isInterrupted: isInterrupted)
     }
 }
 

@@ -59,14 +59,14 @@ extension PointerSigning {
     ///   to has no memory, which is reported.
     func prepare(
         _ pointer: ChannelPointer, upon before: ChannelPointer?, at place: String,
-        _ wait: PublisherWait
+        _ waiting: StoreOptions
     ) throws(StoreError) {
         guard pointer.isSigned else { return }
         // An adopted pointer may have any sequence.
         let known = !adopts && before?.origin == pointer.origin ? before?.sequence : nil
         for memory in signers.compactMap(\.memory) {
             do throws(StoreError) {
-                try memory.prepare(pointer, upon: known, at: place, wait)
+                try memory.prepare(pointer, upon: known, at: place, waiting)
             } catch {
                 // The disk of the key is full, and freeing space in the origin would not help.
                 guard !error.isDiskFull else {
@@ -76,7 +76,7 @@ extension PointerSigning {
                             + "there, and repeat the command")
                 }
                 guard Self.cannotRemember(error) else { throw error }
-                wait.notice(Self.forgetting(error))
+                waiting.notice(Self.forgetting(error))
             }
         }
     }
@@ -106,17 +106,18 @@ extension PointerSigning {
     /// Remembers beside the keys what was signed and written.
     /// - Parameter read: reads a version of the origin's trust.
     func remember(
-        _ pointer: ChannelPointer, at place: String, _ wait: PublisherWait,
+        _ pointer: ChannelPointer, at place: String, _ waiting: StoreOptions,
         _ read: (Int64) throws(StoreError) -> TrustFile?
     ) {
         guard pointer.isSigned else { return }
         for memory in signers.compactMap(\.memory) {
             do throws(StoreError) {
                 let trusts = try unknownTrusts(of: pointer, to: memory, read)
-                try memory.note(pointer, at: place, trusts: trusts, isLowering: allowsFewer, wait)
+                try memory.note(
+                    pointer, at: place, trusts: trusts, isLowering: allowsFewer, waiting)
             } catch {
                 // The pointer is written. If nobody can write beside the key, `prepare` has reported it.
-                if !Self.cannotRemember(error) { wait.notice(Self.forgetting(error)) }
+                if !Self.cannotRemember(error) { waiting.notice(Self.forgetting(error)) }
             }
         }
     }

@@ -97,9 +97,9 @@ package struct SignedSequences: Sendable {
     /// - Throws: `.busy` if another publisher holds the lock; what reading and writing throws.
     func prepare(
         _ pointer: ChannelPointer, upon before: Int64?, at place: String,
-        _ wait: PublisherWait = PublisherWait()
+        _ waiting: StoreOptions = StoreOptions()
     ) throws(StoreError) {
-        try change(pointer, wait) { memory, name, origin in
+        try change(pointer, waiting) { memory, name, origin in
             memory.used[name] = max(memory.used[name] ?? 0, pointer.sequence)
             memory.versions[origin] = max(
                 memory.versions[origin] ?? 0, pointer.trustVersion ?? TrustFile.firstVersion)
@@ -118,9 +118,9 @@ package struct SignedSequences: Sendable {
     /// - Throws: what reading and writing throws.
     func note(
         _ pointer: ChannelPointer, at place: String, trusts: [TrustFile] = [],
-        isLowering: Bool = false, _ wait: PublisherWait = PublisherWait()
+        isLowering: Bool = false, _ waiting: StoreOptions = StoreOptions()
     ) throws(StoreError) {
-        try change(pointer, wait) { memory, name, origin in
+        try change(pointer, waiting) { memory, name, origin in
             let newest = pointer.trustVersion ?? TrustFile.firstVersion
             memory.trusts[origin] = ((memory.trusts[origin] ?? []) + trusts)
                 .filter { !isLowering || $0.version <= newest }
@@ -136,7 +136,7 @@ package struct SignedSequences: Sendable {
     }
 
     private func change(
-        _ pointer: ChannelPointer, _ wait: PublisherWait,
+        _ pointer: ChannelPointer, _ waiting: StoreOptions,
         _ body: (inout Memory, String, String) -> Void
     ) throws(StoreError) {
         guard let origin = pointer.origin else { return }
@@ -152,11 +152,11 @@ package struct SignedSequences: Sendable {
         try owners.closeLock(lockFile.raw)
         let lock = FileLock(lockFile, owners)
         defer { withExtendedLifetime(lock) {} }
-        var wait = wait
-        wait.restart()
+        var waiting = waiting
         // Others' small notes take milliseconds, also for those who wait for no other publisher.
-        wait.limit = min(max(wait.limit, .seconds(2)), timeout)
-        try wait.take(lock, owners) { holder in
+        waiting.waitLimit = min(max(waiting.waitLimit, .seconds(2)), timeout)
+        var wait = LockWait(ofPublisher: waiting)
+        try lock.take(owners, &wait) { holder in
             "another publisher\(holder) holds the lock \(key)\(Self.lockSuffix) beside \(printable(path)); if it is stopped, let "
                 + "it continue or end it"
         }
@@ -320,43 +320,30 @@ package struct SignedSequences: Sendable {
     }
 }
 
-/// How a publisher waits for a lock that another one holds.
-struct PublisherWait {
-    var limit: Duration
-    let isInterrupted: @Sendable () -> Bool
-    let notice: @Sendable (String) -> Void
-    private var began = SuspendingClock.now
-    private var hasSaidSo = false
-
-    init(
-        limit: Duration = .seconds(600), isInterrupted: @escaping @Sendable () -> Bool = { false },
-        notice: @escaping @Sendable (String) -> Void = { _ in }
-    ) {
-        (self.limit, self.isInterrupted, self.notice) = (limit, isInterrupted, notice)
+extension LockWait {
+    /// Most locks of publishers are held for a moment; a person who ends the command does not wait for the other.
+    init(ofPublisher options: StoreOptions) {
+        self.init(options, silence: .milliseconds(300), mayCleanUp: false)
     }
+}
 
-    /// Begins to wait for another lock.
-    mutating func restart() { (began, hasSaidSo) = (SuspendingClock.now, false) }
-
+extension FileLock {
+    /// Takes a lock, waiting for another publisher that holds it.
     /// - Parameter sentence: what is held, with the holder's process, if it is known.
-    /// - Throws: `.busy` once the limit is over; `.interrupted`.
-    mutating func take(
-        _ file: FileLock, exclusive: Bool = true, _ fileSystem: any FileSystem,
+    /// - Throws: `.busy` once the time is over; `.interrupted`.
+    func take(
+        exclusive: Bool = true, _ fileSystem: any FileSystem, _ wait: inout LockWait,
         _ sentence: (_ holder: String) -> String
     ) throws(StoreError) {
-        while try !file.take(exclusive: exclusive) {
-            let holder = LockHolder.find(of: try fileSystem.status(file.raw))
+        while try !take(exclusive: exclusive) {
+            let holder = LockHolder.find(of: try fileSystem.status(raw))
             let held = sentence(holder.process == nil ? "" : " (\(holder.description))")
-            guard SuspendingClock.now - began < limit else {
+            guard !wait.isOver else {
                 throw StoreError(.busy, "\(held); repeat the command when it has finished")
             }
-            // Most locks are held for a moment.
-            if !hasSaidSo, SuspendingClock.now - began > .milliseconds(300) {
-                notice("\(held); waiting for it")
-                hasSaidSo = true
-            }
-            if isInterrupted() { throw .publishingInterrupted }
-            pause(milliseconds: hasSaidSo ? 50 : 5)
+            if wait.isToBeTold { wait.tell("\(held); waiting for it") }
+            if wait.isInterrupted { throw .publishingInterrupted }
+            wait.rest()
         }
     }
 }

@@ -1,26 +1,34 @@
 import CASStore
 import Synchronization
-import VersionTree
+package import VersionTree
 
 /// The store that is served: the one opened first, or one that has taken its place; thread-safe.
-final class ServedStore: Sendable {
-    private let state: Mutex<VersionStore>
+package final class ServedStore: Sendable {
+    private let state: Mutex<State>
     let path: String
     private let options: StoreOptions
-    private let reopen: (@Sendable (String) throws(StoreError) -> VersionStore)?
+    private let prepare: @Sendable (VersionStore) -> VersionStore
 
-    /// - Parameter reopen: opens the store at a path; by default with the first one's options.
-    init(
-        _ versions: VersionStore,
-        reopen: (@Sendable (String) throws(StoreError) -> VersionStore)? = nil
-    ) {
-        state = Mutex(versions)
-        path = versions.store.absolutePath
-        options = versions.store.options
-        self.reopen = reopen
+    private struct State {
+        var served: VersionStore
+        var newest: VersionStore
     }
 
-    var versions: VersionStore { state.withLock { $0 } }
+    /// - Parameter prepare: called with a store that has taken the place of the first, opened with its options. The
+    ///   program must renew whatever else it made from the first one.
+    package init(
+        _ versions: VersionStore,
+        preparing prepare: @escaping @Sendable (VersionStore) -> VersionStore = { $0 }
+    ) {
+        state = Mutex(State(served: versions, newest: versions))
+        path = versions.store.absolutePath
+        options = versions.store.options
+        self.prepare = prepare
+    }
+
+    var versions: VersionStore { state.withLock { $0.served } }
+    /// The store that was opened last, which may still have to be served.
+    package var newest: VersionStore { state.withLock { $0.newest } }
 
     enum Look {
         case same
@@ -50,14 +58,13 @@ final class ServedStore: Sendable {
             return place == .gone ? .gone(error) : .broken(error)
         }
         do throws(StoreError) {
-            // No `??`: the compiler (6.3) crashes on closures with typed errors there.
-            if let reopen { return .other(try reopen(path), isGone: place == .gone) }
-            return .other(
-                try VersionStore.open(path, options: options), isGone: place == .gone)
+            let opened = prepare(try VersionStore.open(path, options: options))
+            state.withLock { $0.newest = opened }
+            return .other(opened, isGone: place == .gone)
         } catch {
             return place == .gone ? .gone(error) : .broken(error)
         }
     }
 
-    func adopt(_ versions: VersionStore) { state.withLock { $0 = versions } }
+    func adopt(_ versions: VersionStore) { state.withLock { $0.served = versions } }
 }

@@ -60,11 +60,6 @@ public struct AppServerOptions: Sendable {
     ///
     /// Excludes ``hosts``: the page is for this machine alone.
     package var dashboard: Dashboard?
-    /// Opens the store at a path after the served store was deleted or replaced.
-    ///
-    /// By default, it is opened with the options of the first, and nobody observes it. The program must renew
-    /// whatever else it made from the first store.
-    package var reopenStore: (@Sendable (_ path: String) throws(StoreError) -> VersionStore)?
     package var updates: ServedUpdates?
     /// Called with the lifecycle before and after each change that the server notices, before pages hear of it.
     ///

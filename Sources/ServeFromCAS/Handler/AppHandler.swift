@@ -289,8 +289,9 @@ extension AppHandler.Parts {
     /// Makes the parts, in an order that changes nothing in a store that cannot be served.
     /// - Parameter late: held weakly: the handler holds the bridge, and its pins must go with the server.
     init(
-        _ versions: VersionStore, _ options: AppServerOptions, _ late: AppHandler.Late
+        _ store: ServedStore, _ options: AppServerOptions, _ late: AppHandler.Late
     ) throws(StoreError) {
+        let versions = store.versions
         try options.check()
         try versions.store.refuseStranger()
         self.options = options
@@ -302,7 +303,7 @@ extension AppHandler.Parts {
             late?.handler?.noteSession(change)
             onSessionChange(change)
         }
-        store = ServedStore(versions, reopen: options.reopenStore)
+        self.store = store
         cache = try SiteCache(
             store, try Self.site(options), shell: options.shell, notice: options.notice)
         try Self.protectShell(options, versions)

@@ -43,14 +43,15 @@ public final class AppServer: Sendable {
     public convenience init(
         _ versions: VersionStore, options: AppServerOptions = AppServerOptions()
     ) throws(StoreError) {
-        try self.init(versions, options, connections: ConnectionOptions())
+        try self.init(ServedStore(versions), options)
     }
 
     package init(
-        _ versions: VersionStore, _ options: AppServerOptions, connections: ConnectionOptions
+        _ store: ServedStore, _ options: AppServerOptions,
+        connections: ConnectionOptions = ConnectionOptions()
     ) throws(StoreError) {
         late = AppHandler.Late()
-        let parts = try AppHandler.Parts(versions, options, late)
+        let parts = try AppHandler.Parts(store, options, late)
         (server, handler) = try Self.bind(parts, connections, late)
         port = server.port
         url = parts.url(at: port)
@@ -60,7 +61,7 @@ public final class AppServer: Sendable {
         late.resolve(handler)
         handler.loopsToRead.withLock { [server] in $0 = server.loops }
         if options.port.app != nil, parts.memory.port(for: options.port) == nil {
-            ServerMemory.remember(versions, parts.memoryFailure) { [port] in
+            ServerMemory.remember(store.versions, parts.memoryFailure) { [port] in
                 $0.note(options.port, port)
             }
         }

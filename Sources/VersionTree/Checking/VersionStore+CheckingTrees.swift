@@ -104,7 +104,7 @@ extension VersionStore {
             try removeDirectory(entry)
             return true
         }
-        var hidden = ".stray.\(try randomToken())"
+        var hidden = try StoreLayout.strayTree()
         // Locked, so that another check does not take it for a leftover.
         guard let tree = try fileSystem.openIfPresent(versions, name, .directory) else {
             return true

@@ -106,7 +106,7 @@ package final class FileIntake {
         entries = []
         let lease = try store.makeLease()
         var new = RecordedObjects()
-        return try versions.record(manifest, lease, leavingOut: leftOut, unwanted: unwanted) {
+        return try versions.finishAdding(manifest, lease) {
             (registration, isAgain) throws(StoreError) -> SourceFiles in
             if !isAgain {
                 let references = registration.references
@@ -119,7 +119,9 @@ package final class FileIntake {
             _ = try store.reserve(registration, lease: lease)
             new.completed += try incoming.commit()
             try versions.makeExecutableCopies(of: manifest, lease, syncsNames: false)
-            return SourceFiles()
+            var none = SourceFiles()
+            (none.leftOut, none.unwanted) = (leftOut, unwanted)
+            return none
         } ended: {
             new
         }

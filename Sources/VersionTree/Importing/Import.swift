@@ -4,16 +4,28 @@ import CASStore
 ///
 /// Source files are staged, reserved and published; then tree, manifest and the version's row follow. In this order an
 /// add can be repeated after a crash at any point.
-struct Import {
-    let versions: VersionStore
-    let root: Int32
-    let version: VersionName
-    let options: AddOptions
-    var found: SourceFiles
+struct Import: ~Copyable {
+    private let versions: VersionStore
+    private let version: VersionName
+    private let listing: DirectoryListing
+    private var found: SourceFiles
     /// The index version at the time of the stat cache look-up.
-    var indexVersion: IndexVersion?
+    private var indexVersion: IndexVersion?
 
     private var store: Store { versions.store }
+    private var root: Int32 { listing.root.raw }
+    private var options: AddOptions { listing.options }
+
+    init(
+        _ versions: VersionStore, _ version: VersionName, _ listing: consuming DirectoryListing
+    ) {
+        self.versions = versions
+        self.version = version
+        // Moved, not copied: the import changes the files, and there may be a million.
+        found = SourceFiles()
+        swap(&found, &listing.files)
+        self.listing = listing
+    }
 
     mutating func run(_ lease: borrowing Lease) throws(StoreError) -> AddReport {
         let batch = try ObjectBatch(store, lease: lease)
@@ -31,9 +43,8 @@ struct Import {
             extras: options.extras)
         manifest.foreign = options.foreign
         try manifest.validateForeign()
-        return try versions.record(
-            manifest, lease, leavingOut: found.leftOut, unwanted: found.unwanted
-        ) { (registration, isAgain) throws(StoreError) -> SourceFiles in
+        return try versions.finishAdding(manifest, lease) {
+            (registration, isAgain) throws(StoreError) -> SourceFiles in
             if isAgain { indexVersion = nil }
             try publish(registration, batch, lease)
             if isAgain {
@@ -140,8 +151,8 @@ struct Import {
     }
 
     private func syncStaged(_ batch: ObjectBatch) throws(StoreError) {
-        let staged = found.stagedPositions
-        try batch.syncStaged(staged.lazy.map { found.records[Int($0)].address })
+        let (records, staged) = (found.records, found.stagedPositions)
+        try batch.syncStaged(staged.lazy.map { records[Int($0)].address })
     }
 
     /// Reserves what the version needs and publishes what is staged.

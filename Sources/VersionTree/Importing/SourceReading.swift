@@ -143,11 +143,7 @@ struct SourceReading: Sendable {
     /// How long to wait for a process that has the file open for writing and may be about to close it.
     ///
     /// A child that is starting has everything open that its parent has (fork(2)), up to a second on a busy disk.
-    private var waitForWriters: LockWait {
-        var options = store.options
-        options.waitLimit = min(.seconds(5), options.waitLimit)
-        return LockWait(options)
-    }
+    private var waitForWriters: LockWait { LockWait(store.options.waiting(atMost: .seconds(5))) }
 
     /// How long after its last change a file counts as being written unless proven otherwise.
     ///

@@ -175,4 +175,111 @@ public struct Lifecycle: Sendable, Hashable {
         protected.union(
             knownGood + [current, pending, embedded, wayBack].compactMap { $0 })
     }
+
+    /// Why a version cannot be retired; the raw value ends a sentence.
+    enum Need: String, CaseIterable {
+        case current = "it is the current version"
+        case pending = "it is pending"
+        case protected = "it is protected"
+        case wayBack = "it is the way back while another version is being tried"
+        case embedded = "it is the embedded version"
+        case lastKnownGood = "it is the last known good version"
+    }
+
+    /// Why a version cannot be retired; `nil` if it can, judging by names alone.
+    func need(of version: String) -> Need? {
+        if current == version { return .current }
+        if pending == version { return .pending }
+        if protected.contains(version) { return .protected }
+        if wayBack == version { return .wayBack }
+        if embedded == version { return .embedded }
+        if knownGood == [version] { return .lastKnownGood }
+        return nil
+    }
+
+    func advice(on need: Need, of version: String) -> String {
+        switch need {
+        case .current: "activate another one first"
+        case .pending:
+            "let another one wait first (castree activate VERSION --at-next-boot; if that is the current "
+                + "one, none waits)"
+        case .protected: "unprotect it first (castree unprotect \(version))"
+        case .wayBack: adviceWhileTried
+        case .embedded: "adopt a newer one first (castree adopt)"
+        case .lastKnownGood:
+            "start another one and confirm it first (castree boot, castree confirm)"
+        }
+    }
+
+    /// Any confirmation ends the attempts that have a version to roll back to, which may be this one.
+    private var adviceWhileTried: String {
+        guard let current else { return "activate another one, start and confirm it first" }
+        return boot?.version == current
+            ? "confirm version \(current) first (castree lifecycle shows the token)"
+            : "start version \(current) and confirm it first (castree boot, castree confirm)"
+    }
+
+    // MARK: Versions of equal content: what is known of one name holds for all
+
+    /// Shows a version from now on, and recognizes it if its content was known under another name.
+    mutating func activate(
+        _ version: String, _ versions: some StartableVersions
+    ) throws(StoreError) {
+        try recognize(version, versions)
+        let before = before
+        let isSame = try hasContentOfCurrent(version, versions)
+        activate(version)
+        // A version with the same content is nothing to roll back to.
+        if isSame { self.before = before }
+    }
+
+    /// Recognizes content that is known good under another name: it needs no confirmation, and failed starts are dropped.
+    ///
+    /// The same holds for the content of the version that was current before the attempt.
+    mutating func recognize(
+        _ version: String, _ versions: some StartableVersions
+    ) throws(StoreError) {
+        guard isBeingTried(version), let content = try versions.content(of: version),
+            ban(of: content) == nil
+        else { return }
+        if let before, try versions.content(of: before) == content { self.before = version }
+        let names = try knownGoodNames(of: content, versions)
+        guard let oldest = names.last else { return }
+        if knownGood.count >= Self.knownGoodMax {
+            // Drop another name of the same content rather than other content that could be rolled back to.
+            knownGood.removeAll { $0 == oldest }
+        }
+        knownGood.insert(version, at: 0)
+        attempts.removeAll { $0.content == content }
+    }
+
+    /// Forgets all names of banned content, so that none is rolled back to.
+    mutating func forgetNames(
+        of content: ObjectID, _ versions: some StartableVersions
+    ) throws(StoreError) {
+        let names = try knownGoodNames(of: content, versions)
+        knownGood.removeAll { names.contains($0) }
+        if let pending, try versions.content(of: pending) == content { self.pending = nil }
+        if let before, try versions.content(of: before) == content { self.before = nil }
+    }
+
+    func hasContentOfCurrent(
+        _ version: String, _ versions: some StartableVersions
+    ) throws(StoreError) -> Bool {
+        guard let current else { return false }
+        if current == version { return true }
+        guard let content = try versions.content(of: current) else { return false }
+        return try versions.content(of: version) == content
+    }
+
+    /// The known good names of a content, newest first.
+    private func knownGoodNames(
+        of content: ObjectID, _ versions: some StartableVersions
+    ) throws(StoreError) -> [String] {
+        var names: [String] = []
+        for name in knownGood where try versions.content(of: name) == content {
+            names.append(name)
+        }
+        return names
+    }
 }

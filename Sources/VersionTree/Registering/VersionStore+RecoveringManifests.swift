@@ -26,22 +26,15 @@ extension VersionStore {
         let file = ManifestFile(self, manifest, lease: lease.name)
         let registration = try file.registration()
         try store.reserve(registration.references, lease: lease)
-        let written = try file.write()
         do throws(StoreError) {
-            try file.replacing(registration, by: written) { (registration) throws(StoreError) in
+            _ = try file.revise(registration, acceptsContradictions: true, takesBack: true) {
+                (now) throws(StoreError) in
                 guard try isMaterialized(name) else { throw StoreError.noVersion(name) }
-                let isComplete = try self.store.revise(
-                    registration, if: { $0?.manifest == row?.manifest },
-                    acceptsContradictions: true
-                ) { () throws(StoreError) in
-                    guard try self.manifestStatus(name) == existing else { throw Self.lost }
-                    try self.setDamagedManifestAside(
-                        name, unless: registration.manifest == row?.manifest)
-                    try file.replace()
-                } takingBack: { () throws(StoreError) in
-                    try file.unpublish()
-                }
-                if isComplete == nil { throw Self.lost }
+                guard now?.manifest == row?.manifest else { throw Self.lost }
+            } makingWay: { () throws(StoreError) in
+                guard try self.manifestStatus(name) == existing else { throw Self.lost }
+                try self.setDamagedManifestAside(
+                    name, unless: registration.manifest == row?.manifest)
             }
         } catch {
             guard [.noVersion, .lost].contains(error.code) || error.isDirectory else { throw error }

@@ -131,7 +131,7 @@ extension VersionStore {
     func removeDirectory(_ entry: [CChar]) throws(StoreError) {
         var name = RawName.text(of: entry)
         if !RawName.isText(entry) {
-            name = ".stray.\(try randomToken())"
+            name = try StoreLayout.strayTree()
             let versions = directories.versions.raw
             try fileSystem.ifPresent { () throws(StoreError) in
                 try fileSystem.move(versions, entry, to: versions, name)

@@ -38,26 +38,21 @@ extension VersionStore {
         if try outside.status(directory.raw, base) != nil { throw Self.targetExists(target) }
         _ = try refuseCollisions(of: manifest, in: directory.raw)
         sweepUnfinished(in: directory.raw)
-        var tries = 0
-        while true {
-            // A lease only if there is something to write: a read-only store can be checked out, too.
-            if mode == .link, try lacksExecutableCopies(manifest) {
-                try makeExecutableCopies(of: manifest, store.makeLease())
-            }
-            do throws(StoreError) {
+        do throws(StoreError) {
+            guard mode == .link else {
                 return try build(manifest, mode, in: directory.raw, base, target)
-            } catch {
-                // A retirement in another process may have deleted an executable copy as unused before this linked to
-                // it; whether the copy is there by now says nothing.
-                tries += 1
-                guard error.code == .missingObject, mode == .link,
-                    tries < Self.executableCopyTriesMax
-                else {
-                    // The target's disk is the full one.
-                    guard error.code == .outOfSpace else { throw error }
-                    throw error.advising("free space there, or check out elsewhere")
-                }
             }
+            return try buildingAgain { () throws(StoreError) in
+                // A lease only if there is something to write: a read-only store can be checked out, too.
+                if try lacksExecutableCopies(manifest) {
+                    try makeExecutableCopies(of: manifest, store.makeLease())
+                }
+                return try build(manifest, mode, in: directory.raw, base, target)
+            }
+        } catch {
+            // The target's disk is the full one.
+            guard error.code == .outOfSpace else { throw error }
+            throw error.advising("free space there, or check out elsewhere")
         }
     }
 
@@ -211,37 +206,5 @@ extension VersionStore {
         }
         let root = target.hasPrefix("/") ? "/" : parts.isEmpty ? "." : ""
         return (root + parts.joined(separator: "/"), String(base))
-    }
-
-    /// Finds the paths of a version that some file systems would merge, and refuses the version if this one would.
-    /// - Returns: the collisions; this file system keeps the paths apart.
-    /// - Throws: `.pathCollision`, naming the first two.
-    func refuseCollisions(
-        of manifest: Manifest, in directory: Int32? = nil
-    ) throws(StoreError) -> [PathCollision] {
-        let collisions = PathCollision.find(in: manifest)
-        guard let first = collisions.first else { return [] }
-        if try mergesNames(directory ?? directories.versions.raw) {
-            throw StoreError(
-                .pathCollision,
-                "\"\(printable(first.first))\" and \"\(printable(first.second))\" would be one "
-                    + "file on this file system; rename one of them")
-        }
-        return collisions
-    }
-
-    /// Whether the file system merges names that differ in case or Unicode form, found by trying.
-    private func mergesNames(_ directory: Int32) throws(StoreError) -> Bool {
-        let token = try randomToken()
-        // "É" as one code point and as two.
-        let pairs = [("case", "CASE"), ("\u{e9}", "e\u{301}")]
-        for (made, asked) in pairs {
-            let probe = ".probe-\(token)-\(made)"
-            _ = try fileSystem.open(directory, probe, .creating, mode: 0o600)
-            let isMerged = try fileSystem.status(directory, ".probe-\(token)-\(asked)") != nil
-            try fileSystem.removeIfPresent(directory, probe)
-            if isMerged { return true }
-        }
-        return false
     }
 }

@@ -292,32 +292,28 @@ extension VersionStore {
         return restored
     }
 
-    /// Builds a hidden tree and the executable copies that it links to, durably; builds both again if a retirement in
-    /// another process deleted such a copy as unused in between.
+    /// Builds a hidden tree and the executable copies that it links to, durably.
     private func buildTreeAndCopies(
         of manifest: Manifest, _ lease: borrowing Lease
     ) throws(StoreError) -> String {
-        var tries = 0
-        while true {
+        let tree = try buildingAgain { () throws(StoreError) in
             try makeExecutableCopies(of: manifest, lease)
-            let tree: String
-            do throws(StoreError) {
-                tree = try buildTree(of: manifest, lease: lease)
-            } catch {
-                // Whether the executable copy is there by now says nothing: others make it again, too.
-                tries += 1
-                guard error.code == .missingObject, tries < Self.executableCopyTriesMax else {
-                    throw error
-                }
-                continue
-            }
-            try store.syncAll()
-            return tree
+            return try buildTree(of: manifest, lease: lease)
         }
+        try store.syncAll()
+        return tree
     }
 
-    /// How often to start a tree again after other processes deleted an executable copy.
-    static let executableCopyTriesMax = 8
+    /// Makes executable copies and what links to them, again if a retirement in another process deleted one as unused
+    /// in between; whether it is there by now says nothing, because others make it again, too.
+    func buildingAgain<R>(_ build: () throws(StoreError) -> R) throws(StoreError) -> R {
+        for _ in 1..<8 {
+            if let built = try allowing({ $0.code == .missingObject }, try build()) {
+                return built
+            }
+        }
+        return try build()
+    }
 
     func lacksExecutableCopies(_ manifest: Manifest) throws(StoreError) -> Bool {
         for address in manifest.executables
@@ -338,5 +334,39 @@ extension VersionStore {
         try store.syncAll()
         try executables.publish()
         if syncsNames { try store.syncAll() }
+    }
+
+    // MARK: Names that the file system merges
+
+    /// Finds the paths of a version that some file systems would merge, and refuses the version if this one would.
+    /// - Returns: the collisions; this file system keeps the paths apart.
+    /// - Throws: `.pathCollision`, naming the first two.
+    func refuseCollisions(
+        of manifest: Manifest, in directory: Int32? = nil
+    ) throws(StoreError) -> [PathCollision] {
+        let collisions = PathCollision.find(in: manifest)
+        guard let first = collisions.first else { return [] }
+        if try mergesNames(directory ?? directories.versions.raw) {
+            throw StoreError(
+                .pathCollision,
+                "\"\(printable(first.first))\" and \"\(printable(first.second))\" would be one "
+                    + "file on this file system; rename one of them")
+        }
+        return collisions
+    }
+
+    /// Whether the file system merges names that differ in case or Unicode form, found by trying.
+    private func mergesNames(_ directory: Int32) throws(StoreError) -> Bool {
+        let token = try randomToken()
+        // "É" as one code point and as two.
+        let pairs = [("case", "CASE"), ("\u{e9}", "e\u{301}")]
+        for (made, asked) in pairs {
+            let probe = StoreLayout.probe(token, made)
+            _ = try fileSystem.open(directory, probe, .creating, mode: 0o600)
+            let isMerged = try fileSystem.status(directory, StoreLayout.probe(token, asked)) != nil
+            try fileSystem.removeIfPresent(directory, probe)
+            if isMerged { return true }
+        }
+        return false
     }
 }

@@ -69,3 +69,38 @@ extension VersionStore {
         VersionDiff(from: try manifest(of: old), to: try manifest(of: new))
     }
 }
+
+extension VersionDiff {
+    /// How many paths are named, and how many characters of each are shown.
+    private static let (pathsMax, lengthMax) = (5, 160)
+
+    /// Says why a directory with these differences cannot have the name of an existing version, and what to do.
+    ///
+    /// A store that holds wrong bytes under a name (an older castree trusted times that proved nothing) refuses the
+    /// right ones in the same way: so the sentence names the files, and tells how to replace the version.
+    func whyTaken(_ name: String) -> String {
+        var parts: [String] = []
+        parts += Self.part("other bytes or another mode", changed)
+        parts += Self.part("only in the directory", added)
+        parts += Self.part("only in the version", removed)
+        parts += Self.part("under another path", moved.map { "\($0.from) → \($0.to)" })
+        let differing =
+            parts.isEmpty
+            ? "its files are the same, but what it says about them differs"
+            : "what differs: " + parts.joined(separator: "; ")
+        return
+            "version \(name) exists with other content (\(differing)); choose another name, or, to "
+            + "replace it, retire it (castree retire \(name)) and repeat the command"
+    }
+
+    private static func part(_ what: String, _ paths: [String]) -> [String] {
+        guard !paths.isEmpty else { return [] }
+        var shown = paths.prefix(pathsMax).map { path in
+            let text = printable(path)
+            let isLong = text.count > lengthMax
+            return "\"" + (isLong ? text.prefix(lengthMax) + "…" : text) + "\""
+        }
+        if paths.count > pathsMax { shown.append("and \(paths.count - pathsMax) more") }
+        return ["\(what): " + shown.joined(separator: ", ")]
+    }
+}

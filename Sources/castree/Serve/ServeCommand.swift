@@ -167,14 +167,13 @@ extension Invocation {
         let log = try accessLog(notices)
         defer { log.file?.end() }
         if let append = log.append { options.accessLog = { append(RequestLine($0)) } }
-        let store = StoreInUse(versions, try storeOptions { notices.tell($0) })
+        let store = ServedStore(versions) { $0.recordingEvents() }
         let hold = try settings?.hold(versions)
         defer { withExtendedLifetime(hold) {} }
         let updater = try self.updater(settings, store, notices, &options)
-        options.reopenStore = store.reopen
         if flag("dashboard") { options.dashboard = .of(store) }
         let server = try LockDeadline.until(begun + limit, unless: isAsked) {
-            try makeServer(versions, options)
+            try makeServer(store, options)
         }
         try server.start()
         try reportReady(server)
@@ -226,7 +225,7 @@ extension Invocation {
 
     /// Keeps the app up to date; nil if that was not requested.
     fileprivate func updater(
-        _ settings: UpdateSettings?, _ store: StoreInUse, _ notices: ServerNotices,
+        _ settings: UpdateSettings?, _ store: ServedStore, _ notices: ServerNotices,
         _ options: inout AppServerOptions
     ) throws -> Updater? {
         let tells = options.confirmation != nil
@@ -239,7 +238,7 @@ extension Invocation {
             return nil
         }
         options.confirmation = options.confirmation ?? .seconds(30)
-        let updater = Updater(settings, { store.versions }) { notices.note($0) }
+        let updater = Updater(settings, { store.newest }) { notices.note($0) }
         options.updates = updater.asServed
         options.onLifecycleChange = { [weak updater] before, now in
             for line in UpdateNews.lines(before, now) { notices.note(line) }
@@ -249,10 +248,10 @@ extension Invocation {
     }
 
     fileprivate func makeServer(
-        _ versions: VersionStore, _ options: AppServerOptions
+        _ store: ServedStore, _ options: AppServerOptions
     ) throws -> AppServer {
         do throws(StoreError) {
-            return try AppServer(versions, options: options)
+            return try AppServer(store, options)
         } catch {
             guard error.code == .portInUse else { throw error }
             throw StoreError(error.code, "\(error.message): \(portAdvice)")

@@ -10,19 +10,19 @@ import VersionTree
 // Joins the usage page with the server: neither knows the other.
 
 extension Dashboard {
-    static func of(_ store: StoreInUse) -> Dashboard {
+    static func of(_ store: ServedStore) -> Dashboard {
         Dashboard(
             page: { () throws(StoreError) in
                 Page(
                     bytes: try UsagePage.html(
-                        try store.versions.survey(.ofDashboard), isLive: true),
+                        try store.newest.survey(.ofDashboard), isLive: true),
                     policy: try UsagePage.policy(isLive: true))
             },
             status: { (held) throws(StoreError) in
-                try DashboardStatus(store.versions, held: held).document
+                try DashboardStatus(store.newest, held: held).document
             },
             usage: { () throws(StoreError) in
-                UsagePage.json(try store.versions.survey(.ofDashboard))
+                UsagePage.json(try store.newest.survey(.ofDashboard))
             })
     }
 }

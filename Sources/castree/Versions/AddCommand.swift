@@ -1,7 +1,9 @@
+import ArchiveReading
 import CASStore
 import Console
 import HotPush
 import StoreCommands
+import StrictJSON
 import VersionTree
 
 extension Command {
@@ -72,34 +74,7 @@ extension Command {
 
 extension Invocation {
     fileprivate func add(_ directory: String) throws -> ExitStatus {
-        let name = try VersionName(try requiredValue("version")).description
-        let rules = try SourceRules(excluding: excluded(), skippingJunk: flag("skip-junk"))
-        var listing: DirectoryListing?
-        let opened = try openOrCreateStore(isDurable: !flag("no-sync")) {
-            try ImportSource.refuse($0, in: directory)
-            // An add that is refused must not leave an empty store behind.
-            listing = try DirectoryListing(
-                of: directory, followingLinks: flag("follow"), obeying: rules,
-                isInterrupted: { Interruption.isRequested })
-            if listing?.isEmpty == true, !flag("allow-empty") {
-                throw StoreError.emptySource(printable(directory))
-            }
-        }
-        let versions = opened.recordingEvents()
-        let report = try add(directory, listing, as: name, to: versions)
-        if let own = VersionStore.shippedName(in: directory) {
-            note(
-                "\(directory) has a program.json of Meteor's, for version \(own): its files were added as they are; castree adopt \(directory) also reads its URLs and requirements"
-            )
-        }
-        let previous = flag("activate") ? try versions.activate(name) : nil
-        return try self.report(report, previous: previous)
-    }
-
-    private func add(
-        _ directory: String, _ listing: consuming DirectoryListing?, as name: String,
-        to versions: VersionStore
-    ) throws -> AddReport {
+        let name = try VersionName(try requiredValue("version"))
         let bar = progress("Reading")
         defer { bar.finish() }
         var options = AddOptions()
@@ -109,10 +84,139 @@ extension Invocation {
         options.usesCache = !flag("no-cache")
         if !flag("allow-empty") { options.emptyRefusal = .emptySource(printable(directory)) }
         options.progress = { bar.report($0.bytes, of: $0.bytesTotal) }
-        guard let listing else {
-            return try versions.add(directory: directory, version: name, options: options)
+        var listing: DirectoryListing?
+        let versions = try openOrCreateStore(isDurable: !flag("no-sync")) {
+            try ImportSource.refuse($0, in: directory)
+            // An add that is refused must not leave an empty store behind.
+            listing = try DirectoryListing(
+                of: directory, options, isInterrupted: { Interruption.isRequested })
+        }.recordingEvents()
+        let report: AddReport
+        if let listing = listing.take() {
+            report = try versions.add(listing, as: name)
+        } else {
+            report = try versions.add(
+                directory: directory, version: name.description, options: options)
         }
-        return try versions.add(listing, version: name, options: options)
+        bar.finish()
+        if let own = VersionStore.shippedName(in: directory) {
+            note(
+                "\(directory) has a program.json of Meteor's, for version \(own): its files were added as they are; castree adopt \(directory) also reads its URLs and requirements"
+            )
+        }
+        return try activateAndReport(report, of: versions)
+    }
+
+    private func activateAndReport(_ report: AddReport, of versions: VersionStore) throws
+        -> ExitStatus
+    {
+        let previous = flag("activate") ? try versions.activate(report.version) : nil
+        return try self.report(report, previous: previous)
+    }
+
+    // MARK: An archive
+
+    fileprivate func addArchive() throws -> ExitStatus {
+        let name = try VersionName(try requiredValue("version")).description
+        let path = argument("SOURCE")
+        try refuse(Option.ofDirectories, "is for directories, and \(path) is an archive")
+        let bar = progress("Reading")
+        defer { bar.finish() }
+        var options = ArchiveOptions()
+        options.stripped = try value("strip")
+        options.excluded = try excluded()
+        options.skipsJunk = flag("skip-junk")
+        options.byteCountMax = try byteCount("max-size") ?? options.byteCountMax
+        options.progress = { bar.report($0, of: $1) }
+        let source =
+            path == "-"
+            ? try ArchiveSource(standardInput: Self.waitForInput)
+            : try ArchiveSource(path: path, wait: Self.waitForInput)
+        // An archive that can be recognized as wrong here must not create a store, nor leave an empty one behind.
+        let reader = try ArchiveReader(source, options)
+        return try leavingNoEmptyStore {
+            let versions = try openOrCreateStore(isDurable: !flag("no-sync")).recordingEvents()
+            let report = try reader.add(
+                to: versions, as: name, takingEmpty: flag("allow-empty"))
+            bar.finish()
+            try noteTop(report, versions.manifest(of: name), path)
+            if !isGiven("exclude"),
+                report.leftOut.contains(where: { ("/" + $0).hasSuffix("/.castreeignore") })
+            {
+                note(
+                    "the .castreeignore in \(printable(path)) has no effect in an archive; use --exclude PATTERN"
+                )
+            }
+            return try activateAndReport(report, of: versions)
+        }
+    }
+
+    /// Reports that all of an archive lies below one directory, which is probably not meant.
+    private func noteTop(_ report: AddReport, _ manifest: Manifest, _ path: String) throws {
+        let unwanted = Set(report.unwanted)
+        let names = manifest.entries.map(\.path.description)
+        let tops = Set(
+            names.map { $0.prefix { $0 != "/" } }.filter { !unwanted.contains($0 + "/") })
+        guard try value("strip") == nil, let top = tops.first, tops.count == 1,
+            !names.contains(String(top))
+        else { return }
+        note(
+            "all files of \(printable(path)) are below \(printable(String(top)))/, also in the version; --strip \(printable(String(top)))/ removes that directory"
+        )
+    }
+
+    /// Waits until there is something to read; a signal ends it.
+    private static func waitForInput(_ descriptor: Int32?) throws(StoreError) {
+        if let descriptor { waitUntilReadable(descriptor) }
+        if Interruption.isRequested { throw .interruption }
+    }
+
+    // MARK: The report
+
+    private func report(_ added: AddReport, previous: String?) throws -> ExitStatus {
+        note(added)
+        return try report { writer in
+            writer.member("version", added.version)
+            writer.member("files", added.files)
+            writer.member("bytes", added.bytes)
+            writer.member("newObjects", added.newObjects)
+            writer.member("newBytes", added.newBytes)
+            writer.member("activated", flag("activate"))
+            writer.key("twins")
+            writer.array(added.collisions) { writer, collision in
+                writer.array([collision.first, collision.second]) { $0.string($1) }
+            }
+            writer.member("healed", added.healed)
+            writer.member("leftOut", added.leftOut)
+            writer.member("unwanted", added.unwanted)
+        } text: { output in
+            let files = counted(added.files, "file")
+            let objects = counted(added.newObjects, "new object")
+            output.print(
+                """
+                Added version \(added.version): \(files), \(sizes.text(added.bytes)); \
+                \(objects), \(sizes.text(added.newBytes)).
+                """)
+            if flag("activate") {
+                output.print(sentence(onSwitchTo: added.version, from: previous))
+            }
+        }
+    }
+
+    private func note(_ added: AddReport) {
+        let shownCount = 5
+        for collision in added.collisions.prefix(shownCount) {
+            note(
+                "\"\(collision.first)\" and \"\(collision.second)\" would be one file on a file system that "
+                    + "ignores case or Unicode form")
+        }
+        if added.collisions.count > shownCount {
+            note("and \(counted(added.collisions.count - shownCount, "more such pair"))")
+        }
+        for version in added.healed {
+            note("version \(version) was missing objects and is complete again")
+        }
+        note(leftOut: added.leftOut, unwanted: added.unwanted)
     }
 }
 

@@ -49,17 +49,6 @@ extension Command {
             throw CommandError.usage(
                 "--version NAME is missing: nothing in \(directory) names the version")
         }
-        let opened = try invocation.openOrCreateStore {
-            try ImportSource.refuse($0, in: directory)
-            // An adoption that is refused must not leave an empty store behind.
-            let listing = try DirectoryListing(
-                of: directory, followingLinks: false,
-                obeying: SourceRules(
-                    excluding: excluded, skippingJunk: invocation.flag("skip-junk")),
-                isInterrupted: { Interruption.isRequested })
-            if listing.isEmpty { throw StoreError.emptyShipment(directory) }
-        }
-        let versions = opened.recordingEvents()
         var embedded = EmbeddedVersion(
             directory: directory, version: name,
             order: try invocation.integer("order").map { Int64($0) })
@@ -67,6 +56,13 @@ extension Command {
         embedded.comparesContent = invocation.flag("compare")
         embedded.excluded = excluded
         embedded.skipsJunk = invocation.flag("skip-junk")
+        let listed = embedded.adding
+        let versions = try invocation.openOrCreateStore {
+            try ImportSource.refuse($0, in: directory)
+            // An adoption that is refused must not leave an empty store behind.
+            _ = try DirectoryListing(
+                of: directory, listed, isInterrupted: { Interruption.isRequested })
+        }.recordingEvents()
         let report = try versions.adopt(embedded, app: invocation.appTraits())
         return try invocation.show(report)
     }

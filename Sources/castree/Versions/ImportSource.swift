@@ -23,28 +23,16 @@ enum ImportSource {
     }
 
     static func refuse(_ store: String, in path: String) throws(StoreError) {
-        let own: FileStatus
-        do throws(StoreError) {
-            let directory = try system.open(here, path, .directoryFollowingLinks, mode: 0)
-            own = try system.status(directory.raw)
-        } catch {
-            guard error.code == .notFound else { throw error }
-            throw StoreError(error.code, "there is no directory \(path)", cause: error.cause)
+        // The listing reports a directory that is not there, the import one that this user may not see.
+        let source = try allowing(
+            { $0.code == .notFound },
+            try system.open(here, path, .directoryFollowingLinks, mode: 0))
+        guard let source, let place = nearestDirectory(above: store) else { return }
+        let own = try system.status(source.raw)
+        let isInside = try system.anyAncestor(of: place.raw) { (_, here) throws(StoreError) in
+            here.isSameFile(as: own)
         }
-        // This user may not look there; the import itself reports that.
-        guard var place = nearestDirectory(above: store) else { return }
-        while true {
-            let status = try system.status(place.raw)
-            if status.isSameFile(as: own) { break }
-            do throws(StoreError) {
-                let parent = try system.open(
-                    place.raw, "..", .directoryFollowingLinks, mode: 0)
-                if try system.status(parent.raw).isSameFile(as: status) { return }
-                place = parent
-            } catch {
-                return
-            }
-        }
+        guard isInside else { return }
         throw StoreError(
             .unsupportedFile,
             "the store \(store) would be created inside \(path), the directory to import; "
@@ -62,5 +50,42 @@ enum ImportSource {
             }
         }
         return nil
+    }
+}
+
+extension Invocation {
+    /// The patterns of `--exclude`.
+    /// - Throws: `usage` for one that can match nothing.
+    func excluded() throws(CommandError) -> [String] {
+        let patterns = values("exclude")
+        do throws(StoreError) {
+            _ = try SourceRules(excluding: patterns)
+        } catch {
+            throw .usage("--exclude: \(error.message)")
+        }
+        return patterns
+    }
+
+    /// Reports which files were left out by default, and which were included but look as if they were not for users.
+    func note(leftOut: [String], unwanted: [String]) {
+        let own = leftOut.filter(UnwantedName.isVersionControl)
+        if !own.isEmpty {
+            note(
+                "\(list(own)) left out as version control; --exclude '!NAME' includes it"
+            )
+        }
+        if !unwanted.isEmpty {
+            note(
+                "\(list(unwanted)) in the version, and probably not for users; leave such files out with --exclude PATTERN, a .castreeignore or --skip-junk, or confirm them with --exclude '!PATTERN'"
+            )
+        }
+    }
+
+    private func list(_ paths: [String]) -> String {
+        let shownCount = 4
+        var parts = paths.prefix(shownCount).map { printable($0) }
+        if paths.count > shownCount { parts.append("\(paths.count - shownCount) more") }
+        let isOne = parts.count == 1
+        return parts.joined(separator: ", ") + (isOne ? " is" : " are")
     }
 }

@@ -169,8 +169,8 @@ import OriginTestSupport
         }
         // A person who ends the command does not wait for the other.
         expectRefusal(.interrupted) {
-            let wait = PublisherWait(isInterrupted: { true })
-            try place.memory(place.alice).note(pointer, at: "here", wait)
+            let waiting = StoreOptions(isInterrupted: { true })
+            try place.memory(place.alice).note(pointer, at: "here", waiting)
         }
         fileSystem.unlock(other.raw)
         try memory.note(pointer, at: "here")

@@ -15,7 +15,7 @@ final class VisitedSite: Sendable {
         connections.headDeadline = 3_600_000
         connections.idle = 3_600_000
         connections.progressWindow = 3_600_000
-        server = try AppServer(versions, options, connections: connections)
+        server = try AppServer(ServedStore(versions), options, connections: connections)
         try server.start()
     }
 

@@ -23,7 +23,8 @@ final class TestApp: Sendable {
         // Looks are as late as a test likes.
         options.startRules.pace = .seconds(1_000_000)
         change(&options)
-        server = try AppServer(versions ?? store.versions, options, connections: .patient)
+        server = try AppServer(
+            ServedStore(versions ?? store.versions), options, connections: .patient)
         try server.start()
     }
 
