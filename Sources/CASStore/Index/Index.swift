@@ -238,14 +238,7 @@ final class IndexLocks {
     private let options: StoreOptions
     private var files: Files?
 
-    private final class Files {
-        let index: Descriptor
-        let writer: Descriptor
-        init(index: consuming Descriptor, writer: consuming Descriptor) {
-            self.index = index
-            self.writer = writer
-        }
-    }
+    private typealias Files = (index: HeldFile, writer: HeldFile)
 
     init(
         _ fileSystem: any FileSystem, _ directories: StoreDirectories, _ options: StoreOptions
@@ -310,9 +303,11 @@ final class IndexLocks {
     private func opened(_ mode: Mode) throws(StoreError) -> Files? {
         if let files { return files }
         do throws(StoreError) {
-            files = Files(
-                index: try fileSystem.openLock(directories.leases.raw, StoreLayout.indexLock),
-                writer: try fileSystem.openLock(directories.leases.raw, StoreLayout.writerLock))
+            let leases = directories.leases.raw
+            files = (
+                HeldFile(try fileSystem.openLock(leases, StoreLayout.indexLock)),
+                HeldFile(try fileSystem.openLock(leases, StoreLayout.writerLock))
+            )
         } catch {
             guard mode == .reading, try isReadOnly(error) else { throw error }
             // Files made before the disk became read-only can still be locked.
@@ -334,8 +329,9 @@ final class IndexLocks {
 
     private func openForReading() throws(StoreError) -> Files {
         let leases = directories.leases.raw
-        return Files(
-            index: try fileSystem.open(leases, StoreLayout.indexLock, .reading, mode: 0),
-            writer: try fileSystem.open(leases, StoreLayout.writerLock, .reading, mode: 0))
+        return (
+            HeldFile(try fileSystem.open(leases, StoreLayout.indexLock, .reading, mode: 0)),
+            HeldFile(try fileSystem.open(leases, StoreLayout.writerLock, .reading, mode: 0))
+        )
     }
 }

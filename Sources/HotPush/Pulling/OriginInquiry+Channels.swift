@@ -180,6 +180,7 @@ extension OriginInquiry {
         of pointer: ChannelPointer
     ) throws(StoreError) -> [ChannelRelease] {
         guard let wanted = options.release else {
+            guard !pointer.withdrawn.isEmpty else { return pointer.releases }
             let lifecycle = try versions.lifecycle()
             guard let current = lifecycle.current, let content = try versions.content(of: current),
                 pointer.withdraws(content)
@@ -310,7 +311,7 @@ extension OriginInquiry {
             guard changes else { return options.withdrawn(withdrawal) }
             _ = try versions.obey(withdrawal, now: options.now)
         }
-        guard changes else { return }
+        guard changes, !pointer.withdrawn.isEmpty else { return }
         try versions.demote(withdrawn: pointer.withdraws)
     }
 }

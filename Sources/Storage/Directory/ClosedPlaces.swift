@@ -50,7 +50,9 @@ package struct ClosedPlaces {
         _ directory: Int32, _ name: String, _ path: String, _ isPrivate: Bool, _ depth: Int
     ) throws(StoreError) {
         guard let there = try fileSystem.status(directory, name) else { return }
-        let rights = isPrivate ? rights.ofWriters : rights
+        // A writer's rights are no finding: only its owner can give them, and gives them when it writes there.
+        if isPrivate, opens { _ = try? fileSystem.share(directory, name, rights.ofWriters) }
+        let rights = isPrivate ? 0 : rights
         let isForeign = isClosed(there, isPrivate, rights)
         if isForeign || there.lacks(rights) != nil {
             var place = ClosedPlace(path: path, status: there, isForeign: isForeign)

@@ -1,14 +1,9 @@
 package import CASStore
 
 /// A hidden tree that is not yet deleted; locked as long as this lives.
-final class TreeInRemoval {
+struct TreeInRemoval {
     let name: String
-    let directory: Descriptor
-
-    init(_ name: String, _ directory: consuming Descriptor) {
-        self.name = name
-        self.directory = directory
-    }
+    let directory: HeldFile
 }
 
 extension VersionStore {
@@ -222,7 +217,7 @@ extension VersionStore {
             fileSystem.unlock(tree.raw)
             return nil
         }
-        return TreeInRemoval(hidden, tree)
+        return TreeInRemoval(name: hidden, directory: HeldFile(tree))
     }
 
     /// Builds a tree anew and exchanges it with the existing one in one step.

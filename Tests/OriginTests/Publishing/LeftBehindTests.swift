@@ -45,7 +45,11 @@ import OriginTestSupport
             try fixture.publish("r1")
             try expect(Damage.mode(origin + "/.publish/lock") & 0o777, equals: closed)
         }
-        for (mode, closed) in [(0o644, 0o600), (0o664, 0o660), (0o600, 0o600)] {
+        for (marker, mode, closed) in [
+            (0o644, 0o644, 0o600), (0o644, 0o664, 0o660), (0o644, 0o600, 0o600),
+            (0o664, 0o600, 0o660),
+        ] {
+            chmod(origin + "/origin.json", UInt32(marker))
             chmod(origin + "/.publish/packing", UInt32(mode))
             // Lost packs are made again.
             Damage.remove(origin + "/packs")
