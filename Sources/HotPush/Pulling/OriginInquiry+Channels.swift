@@ -180,7 +180,8 @@ extension OriginInquiry {
         of pointer: ChannelPointer
     ) throws(StoreError) -> [ChannelRelease] {
         guard let wanted = options.release else {
-            guard !pointer.withdrawn.isEmpty else { return pointer.releases }
+            // What is forced is taken, banned or not.
+            guard !options.isForced, !pointer.withdrawn.isEmpty else { return pointer.releases }
             let lifecycle = try versions.lifecycle()
             guard let current = lifecycle.current, let content = try versions.content(of: current),
                 pointer.withdraws(content)

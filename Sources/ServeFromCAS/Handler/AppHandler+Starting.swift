@@ -488,10 +488,10 @@ struct StartPage: Sendable {
     }
 }
 
-/// The pages to which other sites have led, by their paths, newest last.
+/// The pages to which other origins have led, by their paths, newest last.
 ///
-/// Where such a page goes by itself, or if it loads itself again, that is the other site's doing too: it may close the
-/// window at any time. What a person does there is not.
+/// Where such a page goes by itself, or if it loads itself again, that is the other's doing too: it may close the window
+/// at any time. What a person does there is not.
 struct LedPages {
     private var paths: [Int] = []
 
@@ -501,7 +501,7 @@ struct LedPages {
         let path = request.path.hashValue
         let causes = [path, request.referrer?.hashValue]
         let isLed =
-            head.isFromAnotherSite
+            head.isFromAnotherOrigin
             || head.isUnaskedOwn && paths.contains { causes.contains($0) }
         paths.removeAll { $0 == path }
         if isLed { paths = paths.suffix(Self.countMax - 1) + [path] }

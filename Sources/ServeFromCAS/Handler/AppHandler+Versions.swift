@@ -118,7 +118,7 @@ extension AppHandler {
             request.isWorkerScript = true
             request.path = importer
         }
-        if startup != nil, request.load == .page, head.mayBeginPage {
+        if startup != nil, request.load == .page, !request.isEmbedded, head.mayBeginPage {
             head.isLedByAnother = ledByOthers.withLock { $0.leads(to: head, request) }
         }
         if head.isEmbeddedPage, head.isFromAnotherSite, startup != nil,

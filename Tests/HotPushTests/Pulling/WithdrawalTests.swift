@@ -101,9 +101,9 @@ import OriginTestSupport
         try expect(versions.boot().version, equals: "1")
     }
 
-    @Test(arguments: [true, false])
+    @Test(arguments: ["only that", "all", "only that, and forced"])
     func `a withdrawn version is left, though the newest other one is banned here`(
-        isBannedToo: Bool
+        _ banned: String
     ) throws {
         let fixture = try PullingFixture(offering: "1")
         let versions = fixture.device.versions
@@ -114,17 +114,24 @@ import OriginTestSupport
             try versions.confirm(name, token: versions.boot().token)
             if name == "2" { _ = try versions.rollback(reason: "bad") }
         }
-        if isBannedToo { try versions.activate("1"); _ = try versions.rollback(reason: "bad") }
+        if banned == "all" {
+            try versions.activate("1")
+            _ = try versions.rollback(reason: "bad")
+        }
         _ = try fixture.place.publisher().withdraw(VersionName("3"))
         try fixture.serve()
-        if isBannedToo {
+        switch banned {
+        case "all":
             expectRefusal(.bannedVersion) { try fixture.run { $0.destination = .current } }
             try expect(versions.lifecycle().current, equals: "3")
-        } else {
+        case "only that":
             try expect(fixture.run { $0.destination = .current }.version, equals: "1")
             try expect(versions.lifecycle().current, equals: "1")
             // 1 is not withdrawn: what is banned is not passed over any more.
             expectRefusal(.bannedVersion) { try fixture.run { $0.destination = .current } }
+        default:
+            let forced = try fixture.run { ($0.destination, $0.isForced) = (.current, true) }
+            expect(forced.version, equals: "2")
         }
     }
 
