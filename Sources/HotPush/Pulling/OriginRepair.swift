@@ -112,8 +112,8 @@ package struct OriginRepair: PullStep {
         let trusted = try trusted(pointers ?? [], at: location)
         let trustsKeys = try judge.trustsKeys()
         for one in lost {
-            // If nothing tells what the version was, only a signature proves that this is it.
-            let needsSignature = trustsKeys && one.content == nil && one.named == nil
+            // If its content is unknown, only a signature proves that this is it: known objects may be named otherwise.
+            let needsSignature = trustsKeys && one.content == nil
             let offers = trusted.filter { $0.isSigned || !needsSignature }.flatMap {
                 (pointer, _) in pointer.releases.map { (pointer, $0) }
             }

@@ -203,14 +203,18 @@ import OriginTestSupport
             OriginRepair(origin.client().basis).restore([lost], from: origin.url), equals: ["1"])
     }
 
-    /// Nothing tells what the version was, and the directory is one that no key was ever named for.
-    @Test(arguments: [true, false])
-    func `takes no manifest without a signature if nothing else proves it`(trusts: Bool) throws {
+    /// The directory is one that no key was ever named for. Known objects may be named otherwise there.
+    @Test(arguments: [true, false], [true, false])
+    func `takes no manifest without a signature if nothing else proves it`(
+        trusts: Bool, knowsObjects: Bool
+    ) throws {
         let origin = try SignedOrigin(isTrusted: trusts)
         let mirror = try PublishingPlace()
         try mirror.publish("1")
         let repair = OriginRepair(try origin.client().basis)
-        let lost = LostManifest(version: "1", content: nil, named: nil)
+        let objects = try mirror.versions.manifest(of: "1").entries.map(\.address)
+        let lost = LostManifest(
+            version: "1", content: nil, named: knowsObjects ? Set(objects) : nil)
         try expect(repair.restore([lost], from: mirror.origin), equals: trusts ? [] : ["1"])
     }
 }
