@@ -180,6 +180,23 @@ import StorageTestSupport
     @Test func `refuses a newer format by that name`() {
         expectRefusal(.unsupportedFormat) { try Lifecycle(parsing: Array(#"{"format":2}"#.utf8)) }
     }
+
+    @Test func `rolls back to no withdrawn version if there is another`() {
+        var lifecycle = Lifecycle()
+        (lifecycle.knownGood, lifecycle.embedded, lifecycle.current) = (["1"], "0", "1")
+        lifecycle.demote(["1"])
+        expect(lifecycle.knownGood == ["1"], "what is shown stays known good")
+        lifecycle.activate("2")
+        lifecycle.demote(["1"])
+        expect(lifecycle.waysBack, equals: ["0"])
+        lifecycle.embedded = nil
+        (lifecycle.knownGood, lifecycle.before) = (["3", "4"], "3")
+        lifecycle.demote(["3", "4"])
+        expect(lifecycle.waysBack == ["3", "4", "3"], "there is no other")
+        lifecycle.knownGood = ["3", "5", "4"]
+        lifecycle.demote(["3", "4"])
+        expect(lifecycle.waysBack, equals: ["5"])
+    }
 }
 
 /// Knows which versions can be shown, and nothing else of them.

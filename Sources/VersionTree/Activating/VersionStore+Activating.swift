@@ -68,7 +68,7 @@ extension VersionStore {
     package func demote(withdrawn isWithdrawn: (ObjectID) -> Bool) throws(StoreError) {
         let before = try lifecycle()
         var names: Set<String> = []
-        for name in before.knownGood {
+        for name in before.waysBack {
             if let content = try content(of: name), isWithdrawn(content) { names.insert(name) }
         }
         var after = before

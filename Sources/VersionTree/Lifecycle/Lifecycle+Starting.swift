@@ -308,7 +308,7 @@ extension Lifecycle {
     }
 
     private mutating func goBack(to target: String, _ request: StartRequest) {
-        current = target
+        show(target)
         if pending == target { pending = nil }
         // It is not being tried, but its page may confirm it.
         boot =

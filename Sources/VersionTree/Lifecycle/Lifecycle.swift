@@ -105,13 +105,17 @@ public struct Lifecycle: Sendable, Hashable {
     /// Shows a version from now on; no other version stays pending.
     mutating func activate(_ version: String) {
         noteWayBack(for: version)
+        show(version)
+        if pending == version { pending = nil }
+        if boot?.version != version { abandonStart() }
+    }
+
+    /// An attempt after it that fails returns to what is shown now, not to what was shown before.
+    mutating func show(_ version: String) {
         current = version
-        // An attempt after it that fails returns to what ran then, not to what ran before that.
         if knownGood.contains(version) {
             knownGood = [version] + knownGood.filter { $0 != version }
         }
-        if pending == version { pending = nil }
-        if boot?.version != version { abandonStart() }
     }
 
     /// Lifts the ban of a content and drops its failed starts.
@@ -145,12 +149,15 @@ public struct Lifecycle: Sendable, Hashable {
         confirmed = Confirmation(version: version, token: token)
     }
 
-    /// Takes withdrawn versions out of those to roll back to, if there is another; the current one becomes the last.
+    /// Takes withdrawn versions out of those to roll back to, if there is another; the current one stays as the last.
     mutating func demote(_ withdrawn: Set<String>) {
-        let others = knownGood.filter { !withdrawn.contains($0) }
-        let demoted = knownGood.filter(withdrawn.contains)
-        let hasOther = !others.isEmpty || embedded.map { !withdrawn.contains($0) } ?? false
-        knownGood = others + (hasOther ? demoted.filter { $0 == current } : demoted)
+        let isLeft = { [current] (name: String) in withdrawn.contains(name) && name != current }
+        if !waysBack.allSatisfy(withdrawn.contains) {
+            knownGood.removeAll(where: isLeft)
+            if before.map(isLeft) ?? false { before = nil }
+        }
+        knownGood =
+            knownGood.filter { !withdrawn.contains($0) } + knownGood.filter(withdrawn.contains)
     }
 
     /// Forgets a retired version, except for its ban, since the content may come back.

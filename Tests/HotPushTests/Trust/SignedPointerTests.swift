@@ -203,7 +203,7 @@ import OriginTestSupport
             OriginRepair(origin.client().basis).restore([lost], from: origin.url), equals: ["1"])
     }
 
-    /// The directory is one that no key was ever named for. Known objects may be named otherwise there.
+    // The directory is one that no key was ever named for. Known objects may be named otherwise there.
     @Test(arguments: [true, false], [true, false])
     func `takes no manifest without a signature if nothing else proves it`(
         trusts: Bool, knowsObjects: Bool
