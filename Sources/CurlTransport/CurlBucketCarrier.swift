@@ -312,7 +312,7 @@ extension OriginBucket {
 
     /// A transport that signs the requests of a `Pull` to this bucket, which belongs to one thread.
     ///
-    /// It trusts the certificates of ``BucketAccess/connections`` unless the options name others.
+    /// It trusts the certificates that the bucket was opened with, unless the options name others.
     /// - Throws: `.transport` if libcurl cannot start.
     public func transport(
         _ options: TransportOptions = TransportOptions()

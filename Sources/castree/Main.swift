@@ -12,7 +12,7 @@ enum CastreeProgram {
         summary: "keeps every version of an app's content, storing equal files only once",
         discussion: """
             A version is a named directory of files. Versions share equal files. Each version is a \
-            real directory of hard links, and one of them is current.
+            real directory of hard links; one version is current.
 
                 castree add ./build-41 --version 41
                 castree add ./build-42 --version 42 --activate
@@ -21,7 +21,8 @@ enum CastreeProgram {
 
             The store is --store DIR, else $CASTREE_STORE, else .castree. If there is no .castree \
             here, castree uses the nearest .castree further up that is yours and on the same file \
-            system, and says so. Only init, add, adopt, pull and trust add create a store here.
+            system, and says so. Only init, add, adopt, \
+            pull, trust add and serve --updates create a store here.
             """,
         options: [.store, .wait, .json, .quiet, .bytes],
         commands: commands.map(\.reportingStoreErrors),

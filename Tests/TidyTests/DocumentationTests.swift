@@ -46,6 +46,21 @@ import Expectations
             })
     }
 
+    @Test func `each file that CONTRIBUTING's routes name is there, once`() throws {
+        let guide = try String(
+            contentsOf: TidyTests.root.appending(path: "CONTRIBUTING.md"), encoding: .utf8)
+        let rows = guide.split(separator: "\n").drop { $0 != "## Five routes" }
+            .filter { $0.hasPrefix("| ") }
+        let names = rows.compactMap { $0.split(separator: "|").dropFirst().last }
+            .flatMap { $0.split(separator: "`").enumerated().filter { $0.offset % 2 == 1 } }
+            .map(\.element)
+        expect(rows.count == 6 && names.count > 100)
+        for name in names {
+            let count = TidyTests.sources.count { $0.path.hasSuffix("/\(name).swift") }
+            expect(count == 1, "\(name): \(count) files")
+        }
+    }
+
     private static func examples(_ page: Source) -> [[String]] {
         var examples: [[String]] = []
         var isInside = false

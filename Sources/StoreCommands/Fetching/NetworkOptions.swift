@@ -11,7 +11,7 @@ extension Option {
                 "give up on a connection that is silent for this long",
                 fallback: "30s"),
             .integer(
-                "retries", in: 0...100, "repeat a request this many times" + more,
+                "retries", in: 0...100, "repeat a failed request this many times" + more,
                 fallback: retries),
         ]
     }
@@ -19,7 +19,7 @@ extension Option {
     /// How to reach an origin, wherever it is: the options of every command that only reads one.
     package static let reaching: [Option] =
         timeouts(
-            retries: 8, "; without this option, only twice until the origin has answered once"
+            retries: 8, "; by default only twice before the first answer"
         ) + [
             .text(
                 "connect-timeout", placeholder: "TIME", "give up connecting after this long",
@@ -40,7 +40,7 @@ extension Option {
     private static let leastRate = Option.text(
         "least-rate", placeholder: "BYTES",
         "give up on a connection that, for --timeout (at most a minute), delivers fewer bytes per "
-            + "minute than this; the try counts as failed", fallback: "8K")
+            + "minute than this; the attempt has failed", fallback: "8K")
 
     private static let certificates = Option.text(
         "cacert", placeholder: "FILE", "trust these certificates instead of the system's",

@@ -112,7 +112,7 @@ extension Option {
         .flag(
             "verify",
             "read the origin's files, including packs, and replace damaged ones; in a directory, "
-                + "an older version is not offered again"),
+                + "an older version keeps its place"),
         .flag(
             "force", "create an origin in a directory that is not empty; not for buckets"),
         .integer(

@@ -77,9 +77,9 @@ extension Command {
                     https://u.example.org/for/codepush/archives/C.zip --output release.zip
 
             With --request, a file holds the whole request as it goes over the wire: request line, \
-            fields, an empty line, body. The exit status is 0 whatever the answer's status. With \
-            --output, the file is replaced in one step, and only by a successful answer; any other \
-            makes the command fail.
+            fields, an empty line, body. The exit status is 0 whatever the answer's, except with \
+            --output: only a successful answer replaces the file, in one step; any other makes the \
+            command fail.
 
             From an origin in a bucket, only the files that the answer needs are fetched. --cache \
             keeps them for the next time.
@@ -135,7 +135,7 @@ extension Option {
 
     fileprivate static let servedTrustVersion = Option.integer(
         "trust-version", in: 1...Int(TrustFile.versions.upperBound),
-        "the keys given are all those in this version of the origin's key list; ignore older signatures"
+        "take the given keys as all of this version of the origin's key list; ignore older signatures"
     )
 }
 

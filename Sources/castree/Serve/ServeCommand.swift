@@ -68,7 +68,7 @@ extension Command {
                 completion: .versions()),
             .text(
                 "immutable", placeholder: "PREFIX",
-                "let clients cache files other than pages below PREFIX (as /assets/) for a year",
+                "let clients cache files below PREFIX (/assets/), except pages, for a year",
                 repeats: true),
             .text(
                 "header", placeholder: "'NAME: VALUE'",

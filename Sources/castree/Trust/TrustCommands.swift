@@ -47,7 +47,7 @@ extension Command {
             .integer("threshold", in: 1...8, "require the signatures of this many different keys"),
             .integer(
                 "trust-version", in: 1...Int(TrustFile.versions.upperBound),
-                "the keys given are all those in this version of the origin's key list; ignore older signatures"
+                "take the given keys as all of this version of the origin's key list; ignore older signatures"
             ),
         ]
     ) { try $0.addTrust() }
@@ -67,7 +67,7 @@ extension Command {
         "trust lower", summary: "forgets the newest verified release of an origin",
         discussion: """
             A stolen key, or a publisher whose clock was ahead, may have signed a sequence number or time \
-            so high that everything after it looks old or expired. This command forgets both, for \
+            so far ahead that all later ones look old or expired. This command forgets both, for \
             CHANNEL or for all channels. The next pointer that the trusted keys have signed then \
             counts, whatever was verified before. 'castree trust list' shows what is remembered. \
             If a key was stolen, change the keys instead (castree trust rotate): devices then \

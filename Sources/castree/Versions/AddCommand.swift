@@ -230,7 +230,7 @@ extension Option {
     static let ofArchives: [Option] = [
         .text(
             "strip", placeholder: "DIR",
-            "import only the files below this directory; the archive must hold nothing else"),
+            "remove this directory from all paths; the archive must hold nothing else"),
         .text(
             "max-size", placeholder: "BYTES",
             "refuse an archive whose files are larger than this in total", fallback: "1GiB"),

@@ -16,8 +16,8 @@ extension Command {
             recognized by the version's name.
 
             A directory with Meteor's program.json is adopted under the version named there, with \
-            its URLs and requirements. --version may then be left out; if given, the name in \
-            program.json still counts.
+            its URLs and requirements. --version may then be left out; the name in program.json \
+            counts anyway.
 
             --exclude, --skip-junk and .castreeignore leave files out as in castree add. A \
             directory without files is refused, because it may be a mount point that is not \
