@@ -61,6 +61,23 @@ import OriginTestSupport
         try expect(place.read()?.version, equals: "1")
     }
 
+    @Test func `can be read though origin.json was lost before`() throws {
+        try place.publish("1")
+        Damage.remove(place.origin + "/origin.json")
+        try place.publisher(on: StrictUmask(), packs: .before).publish("2", of: place.versions)
+        try expect(closed(), equals: [])
+    }
+
+    @Test func `leaves a group what its next publisher needs`() throws {
+        try place.publish("1")
+        try Damage.setMode(place.origin + "/origin.json", 0o664)
+        try place.publisher(on: StrictUmask(), packs: .before).publish("2", of: place.versions)
+        for (name, rights) in [("", 0o070), ("/frames", 0o070), ("/packing", 0o060)] {
+            let mode = try Damage.mode(place.origin + "/.publish" + name)
+            expect(mode & rights == rights, "\(name): \(String(mode, radix: 8))")
+        }
+    }
+
     @Test func `stays closed where the origin was made so`() throws {
         let strict = place.publisher(on: StrictUmask())
         for version in ["1", "2"] { try strict.publish(version, of: place.versions) }
