@@ -16,14 +16,16 @@ public struct StoreOptions: Sendable {
     /// Receives notices of automatic actions, such as rebuilding the index.
     public var notice: @Sendable (String) -> Void
     /// Polled during long work; `true` stops it with `.interrupted`.
+    ///
+    /// By default ``Blocking/isCancelled``.
     public var isInterrupted: @Sendable () -> Bool
 
-    /// Durable, with the default reserve, waiting for ten minutes, silent, never interrupted.
+    /// Durable, with the default reserve, waiting for ten minutes, silent.
     public init(
         isDurable: Bool = true, reservedByteCount: Int64? = nil,
         waitLimit: Duration = .seconds(600),
         notice: @escaping @Sendable (String) -> Void = { _ in },
-        isInterrupted: @escaping @Sendable () -> Bool = { false }
+        isInterrupted: @escaping @Sendable () -> Bool = { Blocking.isCancelled }
     ) {
         self.isDurable = isDurable
         self.reservedByteCount = reservedByteCount

@@ -271,7 +271,9 @@ public struct BucketAccess: Sendable {
     /// Gets sentences for people about what went otherwise than expected, from several threads.
     public var notice: @Sendable (String) -> Void = { _ in }
     /// Polled during requests; `true` stops them with `.interrupted`.
-    public var isInterrupted: @Sendable () -> Bool = { false }
+    ///
+    /// By default ``CASStore/Blocking/isCancelled``.
+    public var isInterrupted: @Sendable () -> Bool = { Blocking.isCancelled }
     /// How often in a row a request may fail; `nil` for the usual.
     package var failureCountMax: Int?
     /// Whether ``notice`` gets each retry, too.

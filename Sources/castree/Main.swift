@@ -9,10 +9,10 @@ import UsagePage
 enum CastreeProgram {
     static let program = Program(
         "castree", version: castreeVersion,
-        summary: "keeps every version of an app's content, storing equal files only once",
+        summary: "keeps every version of an app's content, storing identical files only once",
         discussion: """
-            A version is a named directory of files. Versions share equal files. Each version is a \
-            real directory of hard links; one version is current.
+            A version is a named directory of files. Versions share identical files. Each version \
+            is a real directory of hard links; one version is current.
 
                 castree add ./build-41 --version 41
                 castree add ./build-42 --version 42 --activate

@@ -183,6 +183,22 @@ import ProgramTestSupport
         expect(!told.isEmpty && Set(told).count == told.count, "\(told)")
     }
 
+    @Test func `a warning is told once, however often the origin is asked`() throws {
+        let origin = try place.origin()
+        let open = place.path("netrc")
+        try writeFile(open, "machine example.org login a password b\n")
+        expect(chmod(open, 0o644) == 0)
+        let kiosk = try kiosk(origin, "--pull-option", "--netrc-file=\(open)")
+        let page = try kiosk.page()
+        for _ in 0..<3 {
+            try expect(page.post("check").status, equals: 202)
+            _ = try page.hear("up-to-date")
+        }
+        try expect(kiosk.served.end().status, equals: 0)
+        kiosk.hearAll()
+        expect(kiosk.lines.count { $0.contains("everybody on this machine can read") }, equals: 1)
+    }
+
     @Test func `a page asks what there is, and nothing is fetched`() throws {
         let origin = try place.origin()
         let kiosk = try kiosk(origin)

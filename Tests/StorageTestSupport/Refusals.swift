@@ -41,3 +41,15 @@ package func refusal<R>(_ body: () throws -> R) -> StoreError? {
 
 /// The code of the `StoreError` that `body` throws; `nil` if it throws none.
 package func code<R>(_ body: () throws -> R) -> StoreError.Code? { refusal(body)?.code }
+
+/// What a blocking call ends with whose task was cancelled before it began.
+package func cancelled<R: Sendable>(
+    _ body: @escaping @Sendable () throws(StoreError) -> R
+) async -> Result<R, any Error> {
+    let task = Task {
+        while !Task.isCancelled { await Task.yield() }
+        return try await Blocking.perform(body)
+    }
+    task.cancel()
+    return await task.result
+}

@@ -82,4 +82,25 @@ import StorageTestSupport
         _ = try temporary.versions.store.collect()
         try expect(snapshot(temporary.path + "/objects").count, equals: count)
     }
+
+    @Test func `leaves no version when its task is cancelled, and can be repeated`() async throws {
+        let temporary = try TemporaryStore(onDisk: true)
+        let source = try makeSource(temporary)
+        let versions = try temporary.reopened()
+        let outcome = await cancelled { () throws(StoreError) in
+            try versions.add(directory: source, version: "1")
+        }
+        #expect { try outcome.get() } throws: { .interrupted ~= $0 }
+        try expect(versions.versions().isEmpty)
+        let adding = BlockingTask { (report) throws(StoreError) in
+            var options = AddOptions()
+            options.progress = report
+            return try versions.add(directory: source, version: "1", options: options)
+        }
+        var last: AddProgress?
+        for await progress in adding.progress { last = progress }
+        try await expect(adding.value.files, equals: count)
+        expect(last?.files, equals: last?.filesTotal)
+        try temporary.expectClean()
+    }
 }

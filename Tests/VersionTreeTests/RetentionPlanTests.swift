@@ -193,7 +193,7 @@ import StorageTestSupport
         }
         var policy = RetentionPolicy()
         policy.newestCount = given.keep
-        policy.minimumAge = given.olderThanDays.map { $0 * day }
+        policy.minimumAge = given.olderThanDays.map { .seconds($0 * day) }
         let plan = RetentionPlan(
             versions, lifecycle, pinned: given.pinned, policy: policy, now: 100 * day)
         expect(plan.kept.map(\.version), equals: given.kept)
@@ -240,7 +240,7 @@ import StorageTestSupport
         var lifecycle = Lifecycle()
         lifecycle.current = "9"
         var policy = RetentionPolicy()
-        policy.minimumAge = 30 * 86_400
+        policy.minimumAge = .seconds(30 * 86_400)
         let plan = RetentionPlan(versions, lifecycle, pinned: [], policy: policy, now: 100 * 86_400)
         expect(plan.retired.map(\.version), equals: retired)
     }

@@ -78,7 +78,7 @@ package struct Command: Sendable {
 
     package func synonym(_ word: String) -> Command {
         Command(
-            word, summary: "the same as \(name)", discussion: discussion, arguments: arguments,
+            word, summary: "the same as '\(name)'", discussion: discussion, arguments: arguments,
             options: options, statuses: statuses, run: run)
     }
 

@@ -120,7 +120,7 @@ extension StoreEvent {
                 "reusedBytes": .integer(figures.reusedBytes),
                 "resumedBytes": .integer(figures.resumedBytes),
                 "requests": .integer(Int64(figures.requests)),
-                "milliseconds": .integer(figures.milliseconds),
+                "milliseconds": .integer(figures.duration.milliseconds),
             ])
     }
 

@@ -140,7 +140,7 @@ struct PointerJudge: PullStep {
 
     /// When a pointer's validity ended; nil if it is still valid.
     func expired(_ state: PointerState) -> Int64? {
-        state.expired(options.now(), grace: options.expiryGrace)
+        state.expired(options.now(), grace: options.expiryGraceSeconds)
     }
 
     /// Checks a pointer against the store's trust without obeying it.
@@ -210,7 +210,7 @@ struct PointerJudge: PullStep {
         let now = try storeTrust()
         if let ruling = try ruling(on: pointer, in: now, at: location, reading: read) {
             var then = now
-            try ruling.note(pointer, grace: options.expiryGrace, bound, in: &then)
+            try ruling.note(pointer, grace: options.expiryGraceSeconds, bound, in: &then)
             if then == now {
                 try versions.noteKnownTrust()
                 return nil
@@ -224,7 +224,7 @@ struct PointerJudge: PullStep {
             else { return nil }
             if let newer = ruling.state.newer { return newer }
             (isFirst, steps) = (ruling.isFirst, ruling.verdict.steps)
-            try ruling.note(pointer, grace: options.expiryGrace, bound, in: &trust)
+            try ruling.note(pointer, grace: options.expiryGraceSeconds, bound, in: &trust)
             return nil
         }
         guard newer == nil else { return newer }

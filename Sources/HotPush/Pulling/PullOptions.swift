@@ -41,12 +41,15 @@ public struct PullOptions: Sendable {
     package var keptGoodCount: Int?
     /// Trusted keys besides the store's own; nil for none.
     package var trust: GivenTrust?
-    /// For how many seconds after its expiry a signed pointer is still obeyed, in case its publisher renews it late.
-    public var expiryGrace: Int64 = 0
+    /// How long after its expiry a signed pointer is still obeyed, in case its publisher renews it late; whole seconds.
+    public var expiryGrace = Duration.zero
+    var expiryGraceSeconds: Int64 { expiryGrace.components.seconds }
     /// The log of what is asked, planned and downloaded; nil for none.
     public var eventLog: EventLog?
     /// Called several times a second, in addition to the store's own; `true` stops the pull with `.interrupted`.
-    public var isInterrupted: @Sendable () -> Bool = { false }
+    ///
+    /// By default ``CASStore/Blocking/isCancelled``.
+    public var isInterrupted: @Sendable () -> Bool = { Blocking.isCancelled }
     /// Receives the progress, on the pulling thread, about ten times a second.
     public var progress: @Sendable (UpdateProgress) -> Void = { _ in }
 

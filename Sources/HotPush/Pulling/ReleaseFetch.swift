@@ -174,7 +174,7 @@ final class FetchAttempt: PullStep {
         report.hasWrongPack = useless.contains { ![.outOfSpace, .network].contains($0.code) }
         report.damagedBases = transfers.flatMap(\.damagedBases)
         report.requests = access.requestCount
-        report.figures.milliseconds = (ContinuousClock.now - began).milliseconds
+        report.figures.duration = ContinuousClock.now - began
         return report
     }
 

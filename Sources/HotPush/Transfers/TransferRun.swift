@@ -328,7 +328,7 @@ public struct DownloadFigures: Sendable, Hashable {
     /// Requests sent.
     public var requests = 0
     /// How long it took.
-    public var milliseconds: Int64 = 0
+    public var duration = Duration.zero
 
     /// Creates empty figures.
     public init() {}

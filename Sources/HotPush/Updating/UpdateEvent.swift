@@ -1,4 +1,4 @@
-package import CASStore
+public import CASStore
 import Synchronization
 public import VersionTree
 
@@ -38,16 +38,32 @@ public enum UpdateEvent: Sendable, Hashable {
 
 /// What failed and why.
 public struct UpdateFailure: Sendable, Hashable {
-    /// What failed: `check`, `download`, `start`.
-    public var operation: String
+    /// What an ``UpdateManager`` does; the raw value is the word of the event log.
+    public enum Operation: String, Sendable, CaseIterable {
+        /// It adopts the version shipped with the app.
+        case adopting = "embedded"
+        /// It asks the origin.
+        case checking = "check"
+        /// It fetches a version.
+        case downloading = "download"
+        /// It shows another version.
+        case switching = "switch"
+        /// It goes back to a version that is known good.
+        case rollingBack = "rollback"
+        /// It retires versions, and collects what nobody needs any more.
+        case tidying = "tidy"
+    }
+
+    /// What failed.
+    public var operation: Operation
     /// The code of the error.
-    public var code: String
+    public var code: StoreError.Code
     /// The message of the error.
     public var message: String
 
-    package init(_ error: StoreError, during operation: String) {
+    package init(_ error: StoreError, during operation: Operation) {
         self.operation = operation
-        code = error.code.description
+        code = error.code
         message = error.message
     }
 }

@@ -20,7 +20,7 @@ extension UpdateManager {
                 eventLog.record(error, during: "embedded")
                 let current = try versions.lifecycle().current
                 if current == nil { throw error }
-                tell(error, during: "embedded")
+                tell(error, during: .adopting)
             }
         }
         let lifecycle = try versions.lifecycle()
@@ -96,7 +96,7 @@ extension UpdateManager {
             _ = try switchIfDue(at: point)
         } catch {
             eventLog.record(error, during: "switch")
-            tell(error, during: "switch")
+            tell(error, during: .switching)
         }
     }
 
@@ -195,7 +195,7 @@ extension UpdateManager {
             if starts.ask({ $0.watchedToken }) == nil { running?.isTrusted = true }
         } catch {
             eventLog.record(error, during: "rollback")
-            tell(error, during: "rollback")
+            tell(error, during: .rollingBack)
             // The pending version need not wait for it any longer.
             if error.code == .nothingToRollBackTo { switchIfDueOrTell(at: .ready) }
         }
@@ -211,7 +211,7 @@ extension UpdateManager {
             }
         } catch {
             eventLog.record(error, during: "tidy")
-            tell(error, during: "tidy")
+            tell(error, during: .tidying)
         }
     }
 }

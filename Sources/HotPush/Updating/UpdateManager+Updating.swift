@@ -121,7 +121,7 @@ extension UpdateManager {
             return .success(UpdateCheck(release: release, decision: decision, isForced: isForced))
         } catch {
             eventLog.record(error, asking: source.origin)
-            tell(error, during: "check")
+            tell(error, during: .checking)
             return .failure(error)
         }
     }
@@ -184,7 +184,7 @@ extension UpdateManager {
             }
             return .success(try makeReady(version, isForced: check.isForced))
         } catch {
-            tell(error, during: "download")
+            tell(error, during: .downloading)
             return .failure(error)
         }
     }
@@ -209,7 +209,7 @@ extension UpdateManager {
             figures = last.withLock { $0 }
             failure = error
         }
-        figures.milliseconds = (clock.now - began).milliseconds
+        figures.duration = clock.now - began
         eventLog.record(.ended(release.version, figures, failure))
         if let failure { throw failure }
     }

@@ -111,7 +111,7 @@ public actor UpdateManager {
 
     nonisolated func tell(_ event: UpdateEvent) { hub.post(event) }
 
-    nonisolated func tell(_ error: StoreError, during operation: String) {
+    nonisolated func tell(_ error: StoreError, during operation: UpdateFailure.Operation) {
         if error.code == .interrupted {
             tell(.cancelled)
         } else {

@@ -28,7 +28,9 @@ public struct PublisherOptions: Sendable {
     /// Gets sentences for people about what went otherwise than expected, from several threads.
     public var notice: @Sendable (String) -> Void = { _ in }
     /// Polled during long work; `true` stops it with `.interrupted`.
-    public var isInterrupted: @Sendable () -> Bool = { false }
+    ///
+    /// By default ``CASStore/Blocking/isCancelled``.
+    public var isInterrupted: @Sendable () -> Bool = { Blocking.isCancelled }
     /// Gets the progress of the writing, from several threads.
     public var progress: @Sendable (PublishProgress) -> Void = { _ in }
     /// Gets the number of keys listed so far.

@@ -45,9 +45,10 @@ package enum Parallel {
         let extra = min(workers, max(1, (count + chunk - 1) / chunk)) - 1
         var threads: [pthread_t] = []
         for _ in 0..<max(extra, 0) {
-            let job = Job {
-                do throws(StoreError) { try body(work.counter) } catch { work.fail(error) }
-            }
+            let job = Job(
+                joined: {
+                    do throws(StoreError) { try body(work.counter) } catch { work.fail(error) }
+                })
             // A thread that cannot be created (EAGAIN) only means fewer workers.
             if let thread = thread(for: job) { threads.append(thread) }
         }
@@ -87,7 +88,7 @@ package enum Parallel {
 
     /// Calls `body` on a thread of its own to be waited for later; on this one if no thread can be created.
     package static func begin(_ body: @escaping @Sendable () -> Void) -> Running {
-        guard let thread = thread(for: Job(body)) else {
+        guard let thread = thread(for: Job(joined: body)) else {
             body()
             return Running(nil)
         }
@@ -111,6 +112,12 @@ package enum Parallel {
     private final class Job: Sendable {
         let body: @Sendable () -> Void
         init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+
+        /// For a thread that its caller waits for.
+        init(joined body: @escaping @Sendable () -> Void) {
+            let isCancelled = Cancellation.current
+            self.body = isCancelled == nil ? body : { Cancellation.when(isCancelled, body) }
+        }
     }
 
     private static func thread(for job: Job) -> pthread_t? {

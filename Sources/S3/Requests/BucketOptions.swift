@@ -14,7 +14,7 @@ package struct BucketOptions: Sendable {
 
     package var fileSystem: any FileSystem = POSIXFileSystem()
     /// Polled often; `true` ends every request.
-    package var isStopped: @Sendable () -> Bool = { false }
+    package var isStopped: @Sendable () -> Bool = { Cancellation.isRequested }
     /// Told what the user should know though nothing failed: the clock is wrong, say.
     package var note: @Sendable (String) -> Void = { _ in }
     /// Told what failed and how long the next try waits, from many threads.

@@ -87,7 +87,7 @@ extension Invocation {
         policy.goodCount = good
         // Thinning out only the good versions must not retire those that have not been shown yet.
         policy.keepsNewer = good != nil && keep == nil
-        policy.minimumAge = age
+        policy.minimumAge = age.map { .seconds($0) }
         policy.byteCountMax = size
         return policy
     }

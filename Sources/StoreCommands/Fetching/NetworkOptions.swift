@@ -30,7 +30,7 @@ extension Option {
             leastRate,
             .text(
                 "netrc-file", placeholder: "FILE",
-                "take the user and password of the web origin from this file [default: "
+                "take an http(s) origin's user and password from this file [default: "
                     + "CASTREE_ORIGIN_…, NETRC, ~/.netrc; see "
                     + "docs/serving.md]", completion: .files),
             .text("proxy", placeholder: "URL", "reach the origin through this proxy"),
@@ -40,7 +40,7 @@ extension Option {
     private static let leastRate = Option.text(
         "least-rate", placeholder: "BYTES",
         "give up on a connection that, for --timeout (at most a minute), delivers fewer bytes per "
-            + "minute than this; the attempt has failed", fallback: "8K")
+            + "minute than this; the attempt then fails", fallback: "8K")
 
     private static let certificates = Option.text(
         "cacert", placeholder: "FILE", "trust these certificates instead of the system's",

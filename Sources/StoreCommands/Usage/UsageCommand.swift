@@ -18,9 +18,9 @@ extension Command {
             discussion: discussion(source, hasPage: page != nil)
                 + (origin == nil
                     ? ""
-                    : "\n\nThe size of an origin, and what its packs save a device. These are "
-                        + "lengths of files, as a server sends them and a bucket bills them; on "
-                        + "a disk, blocks take more:\n"
+                    : "\n\nThe size of an origin, and what its packs save a device, as lengths "
+                        + "of files, which servers send and buckets charge for (on disk, blocks "
+                        + "take more):\n"
                         + "    castree du /srv/www/updates\n    castree du s3://updates/app"),
             arguments: source.arguments + [
                 Argument(

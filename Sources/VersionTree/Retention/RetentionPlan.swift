@@ -42,7 +42,7 @@ public struct RetentionPlan: Sendable, Hashable {
         var deciding = Deciding(versions, lifecycle, pinned, policy, now)
         deciding.fetched = fetched
         deciding.pinReasons = pinReasons
-        for version in Self.dated(versions, now: now, within: policy.minimumAge ?? 0) {
+        for version in Self.dated(versions, now: now, within: policy.minimumAgeSeconds ?? 0) {
             if let need = deciding.need(of: version) {
                 kept.append(Verdict(version.version, need))
             } else {
@@ -182,7 +182,7 @@ private struct Deciding {
         } else if let newness = newness(of: version, isWhole) {
             return newness
         }
-        if let age = policy.minimumAge, now - version.createdAt < age {
+        if let age = policy.minimumAgeSeconds, now - version.createdAt < age {
             return "it was added \(Self.words(now - version.createdAt)) ago"
         }
         return nil
@@ -267,8 +267,9 @@ public struct RetentionPolicy: Sendable, Hashable {
     ///
     /// Counts complete versions that are not banned. While no version is current, at least one stays.
     public var newestCount = 0
-    /// How long every version stays after it was registered, in seconds.
-    public var minimumAge: Int64?
+    /// How long every version stays after it was registered; whole seconds.
+    public var minimumAge: Duration?
+    var minimumAgeSeconds: Int64? { minimumAge?.components.seconds }
     /// The most bytes that the objects of the store may hold.
     ///
     /// With a limit, only as many versions go as it requires, oldest first; without one, all that may.

@@ -16,11 +16,11 @@ extension Command {
             URL is an origin made by castree publish: a web server's URL, a directory, \
             s3://BUCKET/PREFIX, or the URL of one channel's pointer. A device takes the newest \
             release that is meant for it. For each release the command lists the packs that lead \
-            to it and what each would cost a device, including the requests for the pointer, the \
-            delivery and the pack. For a staged roll-out it says whether that includes the device \
-            that --device names, or else that of the local store; a store chooses its device id \
-            when it first pulls such a release. No store is needed. For a bucket it shows what the \
-            log says if you may read the log, otherwise the pointers that devices see.
+            to it and what each would cost a device, including all requests. For a staged \
+            roll-out it says whether that includes the device that --device names, or else that \
+            of the local store; a store chooses its device id when it first pulls such a release. \
+            No store is needed. For a bucket it shows the bucket's own log if you may read it, \
+            otherwise the pointers that devices see.
 
             Anybody who can write to the origin can claim that a key has signed. Signatures are \
             verified only for the keys that --trust names.

@@ -277,8 +277,8 @@ extension Command {
             the exit status is 21. --force accepts the older pointer, unless releases must be \
             signed.
 
-            After 'castree trust add' the store accepts only releases that their publisher has \
-            signed. Anything else changes nothing, and the exit status is 22.
+            After 'castree trust add' the store accepts only signed releases from that origin. \
+            Anything else changes nothing, and the exit status is 22.
 
             If a mandatory release is pending afterwards, the status is 25: start the app again \
             soon. Status 23 means that the origin cannot be reached, 20 that the release is banned \

@@ -127,7 +127,7 @@ extension Invocation {
         options.platform = try value("platform")
         options.device = try value("device")
         options.entryCountMax = try integer("max-entries") ?? options.entryCountMax
-        options.expiryGrace = try seconds("expiry-grace") ?? 0
+        options.expiryGrace = .seconds(try seconds("expiry-grace") ?? 0)
         options.keptGoodCount = try integer("keep-good")
         options.isForced = flag("force")
         options.takesPacks = !flag("no-packs")

@@ -12,10 +12,10 @@ extension Command {
         summary: "lets another system's clients update from an origin",
         discussion: """
             Existing clients of CodePush, Expo, hot-updater, Capgo, chcp and Meteor can update \
-            from the origin, unchanged. Name the system, the address at which its clients find the \
-            server, and the channel they get. The command offers them the current releases at \
-            once; from then on publish and withdraw change what they are offered. castree origin \
-            serve answers the clients.
+            from the origin, unchanged. Name the system, the address at which its clients find \
+            the server, and the channel they get. The command offers them the current releases at \
+            once; from then on publish and withdraw change what they are offered. 'castree origin \
+            serve' answers the clients.
 
                 castree origin enable /srv/www/updates codepush --base-url https://u.example.org \\
                     --deployment KEY=stable
@@ -27,11 +27,11 @@ extension Command {
             NAME is what clients send: for CodePush a deployment key; for hot-updater \
             platform/channel; for Capgo app_id or app_id/channel; for Expo the value of \
             expo-channel-name, empty for clients that send none; for chcp and Meteor the name in \
-            the URL. Repeating the command changes only the options that you give; NAME= removes a \
-            deployment. Until you name a deployment, Expo's clients that send no channel get the \
-            channel stable, and so do clients of chcp and Meteor under the name stable. --disable \
-            stops the system, but keeps these options and its clients' history in case you enable \
-            it again.
+            the URL. Repeating the command changes only the options that you give; NAME= removes \
+            a deployment. Until you name a deployment, Expo's clients that send no channel get \
+            the channel 'stable', as do chcp's and Meteor's clients that use the name 'stable'. \
+            --disable stops the system, but keeps these options and its clients' history in case \
+            you enable it again.
 
             Each object is compressed once for all systems (deflated/). From then on, older \
             versions of castree refuse to publish there. For an origin in a bucket, the \

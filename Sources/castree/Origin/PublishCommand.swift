@@ -26,8 +26,8 @@ extension Command {
             releases, so that a device downloads only the changed parts of files, in one request. \
             Packs save bytes, but devices do not need them: if there is no space, the version is \
             offered without them. If seconds count, --packs-later offers the version first. \
-            castree pack makes the packs of a version that was published without them. Publishing \
-            a version again keeps its packs and adds missing ones.
+            'castree pack' makes the packs of a version that was published without them. \
+            Publishing a version again keeps its packs and adds missing ones.
 
                 castree publish 42 /srv/www/updates --pack-base 40
                 castree publish 42 /srv/www/updates --packs-later
@@ -59,8 +59,8 @@ extension Command {
                 castree key new release.key
                 castree publish 42 /srv/www/updates --sign-key release.key --adopt
 
-            Each version is also offered to the clients of other systems that castree origin \
-            enable has enabled. castree warns about everything that a system cannot express; \
+            Each version is also offered to the clients of other systems enabled by 'castree \
+            origin enable'. castree warns about everything that a system cannot express; \
             --dry-run shows it in advance, with the files, ids and digests. --for limits the \
             command to some systems; the others follow with the next command that includes them. \
             --strict refuses a version that cannot be offered to one of the systems, instead of \

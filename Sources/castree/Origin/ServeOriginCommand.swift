@@ -76,10 +76,10 @@ extension Command {
                 castree origin answer ./origin GET \\
                     https://u.example.org/for/codepush/archives/C.zip --output release.zip
 
-            With --request, a file holds the whole request as it goes over the wire: request line, \
-            fields, an empty line, body. The exit status is 0 whatever the answer's, except with \
-            --output: only a successful answer replaces the file, in one step; any other makes the \
-            command fail.
+            With --request, a file holds the whole request as it goes over the wire: request \
+            line, fields, an empty line, body. The exit status is 0 whatever the answer, except \
+            with --output: only a successful answer replaces the file, in one step; any other \
+            makes the command fail.
 
             From an origin in a bucket, only the files that the answer needs are fetched. --cache \
             keeps them for the next time.
@@ -135,7 +135,7 @@ extension Option {
 
     fileprivate static let servedTrustVersion = Option.integer(
         "trust-version", in: 1...Int(TrustFile.versions.upperBound),
-        "take the given keys as all of this version of the origin's key list; ignore older signatures"
+        "treat the given keys as the complete version N of the origin's key list; ignore older signatures"
     )
 }
 

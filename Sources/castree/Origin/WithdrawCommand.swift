@@ -13,8 +13,8 @@ extension Command {
             Devices that have the version move to the newest remaining release of the channel, \
             even if it is older. Other versions with the same files are withdrawn, too. If no \
             release remains, devices keep what they have; --embedded sends every device back to \
-            the version shipped with the app. castree prune deletes the files later. \
-            You can publish the version again.
+            the version shipped with the app. 'castree prune' deletes the files later. You can \
+            publish the version again.
 
                 castree withdraw 42 /srv/www/updates
                 castree withdraw 42 /srv/www/updates --embedded

@@ -12,16 +12,16 @@ extension Command {
         discussion: """
             Prints at most ten lines, and reads little more than names and the index, so a timer \
             may run it every minute. (castree fsck reads the content.) A 'wrong' line needs \
-            attention. It says that the current version is incomplete, the last check left \
+            attention. It appears if the current version is incomplete, the last check left \
             problems, the newest version is banned, the current one fails to start and there is \
-            none to roll back to, a server's refusals hold a release back, a process is stopped or \
-            runs as another user, the disk is full or read-only, or a file of the store cannot be \
-            read or removed. It also reports an origin that has not answered for a \
-            week, offers something older than before, or has an expired signature; updates that \
-            have failed at least three times and for an hour, or once for a reason that retrying \
+            none to roll back to, a server's refusals hold a release back, a process is stopped \
+            or runs as another user, the disk is full or read-only, or a file of the store cannot \
+            be read or removed. It also reports an origin that has not answered for a week, \
+            offers something older than before, or has an expired signature; updates that have \
+            failed at least three times and for an hour, or once for a reason that retrying \
             cannot cure (the disk is too small, or untrusted keys have signed); a service worker \
-            that has shown a stale page for a day; and an incomplete version whose download nobody \
-            has continued for a day.
+            that has shown a stale page for a day; and an incomplete version whose download \
+            nobody has continued for a day.
 
                 castree status
                 castree status --json | jq -r '.problems[].message'

@@ -31,7 +31,7 @@ extension Invocation {
         for type in values("type") {
             guard let equals = type.firstIndex(of: "=") else {
                 throw CommandError.usage(
-                    "--type takes .ENDING=TYPE, as in .usdz=model/vnd.usdz+zip, not '\(type)'")
+                    "--type takes .EXT=TYPE, as in .usdz=model/vnd.usdz+zip, not '\(type)'")
             }
             try parsed { () throws(StoreError) in
                 try options.setType(

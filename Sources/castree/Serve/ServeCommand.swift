@@ -77,7 +77,7 @@ extension Command {
                     + "writes itself, nor a Clear-Site-Data that deletes cookies",
                 repeats: true),
             .text(
-                "type", placeholder: ".ENDING=TYPE",
+                "type", placeholder: ".EXT=TYPE",
                 "send files with this extension as this media type: .usdz=model/vnd.usdz+zip",
                 repeats: true),
             .text(
@@ -96,7 +96,7 @@ extension Command {
             ),
             .choice(
                 "service-workers", of: ["allow", "refuse"],
-                "refuse: answer requests for workers' scripts with 404, and let the bridge remove installed workers",
+                "refuse: answer requests for workers' scripts with 404, and let /_castree/bridge.js remove installed workers",
                 fallback: "allow"),
             .text(
                 "certificate", placeholder: "FILE",

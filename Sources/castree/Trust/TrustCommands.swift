@@ -30,9 +30,9 @@ extension Command {
             The origin's id distinguishes its pointers from those of other origins that the same \
             key signs. Without --origin-id, the first verified pointer sets it. If the origin's \
             keys have changed, name all current ones and their version with --trust-version \
-            (castree trust rotate prints it); then nothing signed before counts. The store \
-            remembers in trust.json what it verified, so no older release can come back. A missing \
-            store is created.
+            (castree trust rotate prints it); then no earlier signature counts. The store \
+            remembers in trust.json what it verified, so no older release can come back. A \
+            missing store is created.
             """,
         arguments: [
             Argument("KEY", "files with public Ed25519 keys (PEM)", .some, completion: .files)
@@ -47,7 +47,7 @@ extension Command {
             .integer("threshold", in: 1...8, "require the signatures of this many different keys"),
             .integer(
                 "trust-version", in: 1...Int(TrustFile.versions.upperBound),
-                "take the given keys as all of this version of the origin's key list; ignore older signatures"
+                "treat the given keys as the complete version N of the origin's key list; ignore older signatures"
             ),
         ]
     ) { try $0.addTrust() }

@@ -27,6 +27,8 @@ final class Updater: Sendable {
         var toldReady: BridgeEvent?
         /// Whether a page has asked since, and must get an answer.
         var isAsked = false
+        /// The warnings of the last pull, which the next one does not repeat.
+        var warnings: Set<String> = []
         var hasFailed = false
         var hiddenSince: Duration?
         /// The pending version that may be shown, because no page was visible for long enough.
@@ -152,14 +154,21 @@ final class Updater: Sendable {
     private func pull(isPlan: Bool) {
         announce(.checking)
         let run = PullRun(isPlan: isPlan)
-        let isEnded = state.withLock { state in
+        let (isEnded, before) = state.withLock { state in
             state.run = run
-            return state.isEnded
+            return (state.isEnded, state.warnings)
         }
         if isEnded { run.end() }
-        let end = run.finish(settings, warned: tell, withdrawn: obey)
+        let warnings = Mutex<Set<String>>([])
+        let end = run.finish(
+            settings,
+            warned: { [tell] warning in
+                let isNew = warnings.withLock { $0.insert(warning).inserted }
+                if isNew, !before.contains(warning) { tell(warning) }
+            }, withdrawn: obey)
         state.withLock { state in
             state.run = nil
+            state.warnings = warnings.withLock { $0 }
             if end != .stopped, !isPlan { state.yieldCount = 0 }
         }
         do throws(StoreError) {

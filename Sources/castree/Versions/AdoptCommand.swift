@@ -7,7 +7,8 @@ import VersionTree
 
 extension Command {
     static let adopt = Command(
-        "adopt", summary: "imports the version that the app was shipped with, as the last fallback",
+        "adopt",
+        summary: "imports the embedded version (shipped with the app) as the last fallback",
         discussion: """
             Run it each time the app starts, before castree boot or castree serve. The version \
             becomes current unless the current one is newer. If an origin sends devices back to \
@@ -17,7 +18,7 @@ extension Command {
 
             A directory with Meteor's program.json is adopted under the version named there, with \
             its URLs and requirements. --version may then be left out; the name in program.json \
-            counts anyway.
+            takes precedence.
 
             --exclude, --skip-junk and .castreeignore leave files out as in castree add. A \
             directory without files is refused, because it may be a mount point that is not \

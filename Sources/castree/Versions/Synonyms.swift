@@ -11,7 +11,7 @@ extension Command {
     }
 
     private static let list = Command(
-        "list", summary: "the same as versions; with VERSION, as show",
+        "list", summary: "the same as 'versions'; with VERSION, as 'show'",
         discussion: """
             Lists the versions, or the files of one version.
 

@@ -14,7 +14,7 @@ import StorageTestSupport
     static func figures() -> DownloadFigures {
         var figures = DownloadFigures()
         (figures.files, figures.bytes, figures.reusedBytes) = (1, 2, 3)
-        (figures.resumedBytes, figures.requests, figures.milliseconds) = (4, 5, 6)
+        (figures.resumedBytes, figures.requests, figures.duration) = (4, 5, .milliseconds(6))
         return figures
     }
 

@@ -130,7 +130,7 @@ import OriginTestSupport
         origin.now += 1
         // Also where it offers what runs: somebody may hide what is newer.
         try origin.expectUntrusted()
-        try expect(origin.pull { $0.expiryGrace = 1 }?.isUnchanged, equals: true)
+        try expect(origin.pull { $0.expiryGrace = .seconds(1) }?.isUnchanged, equals: true)
         let graced = try origin.state()
         let time = origin.now
         for change: (inout ChannelPointer) -> Void in [

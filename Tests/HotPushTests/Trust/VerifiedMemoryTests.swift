@@ -93,7 +93,7 @@ import StorageTestSupport
     @Test func `says until when the last pointer may be obeyed, with the grace`() throws {
         let origin = try SignedOrigin()
         try origin.offer("1") { $0.expiresAt = origin.now + 100 }
-        _ = try origin.pull { $0.expiryGrace = 50 }
+        _ = try origin.pull { $0.expiryGrace = .seconds(50) }
         try expect(origin.trusted?.ends, equals: ["stable": origin.now + 150])
         try origin.offer("2")
         _ = try origin.pull()

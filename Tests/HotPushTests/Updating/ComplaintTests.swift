@@ -40,7 +40,7 @@ import StorageTestSupport
         for _ in 0..<3 {
             await #expect(throws: StoreError.self) { try await manager.update() }
             let failure = await events.next { if case .failed = $0 { true } else { false } }
-            expect(failure, equals: .failed(UpdateFailure(full, during: "download")))
+            expect(failure, equals: .failed(UpdateFailure(full, during: .downloading)))
             try expect(fixture.store.versions.check().findings.isEmpty)
             try expect(fixture.lifecycle.current == "1" && fixture.lifecycle.bad.isEmpty)
         }

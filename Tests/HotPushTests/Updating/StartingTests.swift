@@ -141,7 +141,7 @@ import StorageTestSupport
         fixture.clock.advance(by: .seconds(31))
         let failure = await events.next { if case .failed = $0 { true } else { false } }
         guard case .failed(let why) = failure else { return }
-        expect(why.code == "nothingToRollBackTo" && why.operation == "rollback")
+        expect(why.code == .nothingToRollBackTo && why.operation == .rollingBack)
         fixture.clock.advance(by: .seconds(1000))
         try expect(fixture.lifecycle.bad.isEmpty)
         try await manager.confirm("1", token: boot.token)
@@ -234,6 +234,6 @@ import StorageTestSupport
         try await expect(manager.start()?.version, equals: "1")
         let failure = await events.next { if case .failed = $0 { true } else { false } }
         guard case .failed(let why) = failure else { return }
-        expect(why.operation == "embedded" && why.message.contains("nowhere"))
+        expect(why.operation == .adopting && why.message.contains("nowhere"))
     }
 }

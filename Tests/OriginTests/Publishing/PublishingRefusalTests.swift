@@ -226,4 +226,18 @@ import OriginTestSupport
         try place.publish("2")
         try expect(place.read()?.files, equals: PublishingPlace.second)
     }
+
+    @Test(arguments: places)
+    func `to continue when its task is cancelled; the next one continues`(
+        _ kind: OriginPlace
+    ) async throws {
+        let place = try PublishingPlace(kind, offering: "1")
+        let outcome = await cancelled { () throws(StoreError) in
+            _ = try place.publisher().publish("2", of: place.versions)
+        }
+        #expect { try outcome.get() } throws: { .interrupted ~= $0 }
+        try expect(place.read()?.version, equals: "1")
+        try place.publish("2")
+        try expect(place.read()?.files, equals: PublishingPlace.second)
+    }
 }

@@ -39,4 +39,22 @@ struct OwnSecretsTests {
         try expect(sent("/api/x?castree_token_20000=s", []).hasPrefix("GET /api/x HTTP/1.1\r\n"))
         try expect(sent("/api/x?", []).hasPrefix("GET /api/x? HTTP/1.1\r\n"))
     }
+
+    /// A script may send the address of its page in any field, as htmx and error reporters do.
+    @Test(arguments: [
+        ("http://localhost:20000/a?castree_token_20000=s", "http://localhost:20000/a"),
+        ("http://localhost:20000/a?castree_token_20000=s&b=1#c", "http://localhost:20000/a?b=1#c"),
+        ("/a?b=1&castree_token_20000=s&castree_page=2&c=3", "/a?b=1&c=3"),
+        ("/?castree_token_20000=s&castree_page=2", "/"),
+        (#"{"url":"/?castree_token_20000=s","ref":"x"}"#, #"{"url":"/","ref":"x"}"#),
+        ("/?castree_token_20000=s, /b?c", "/, /b?c"), ("?&castree_x=s;q=1", "?;q=1"),
+        ("castree_kiosk", "castree_kiosk"), ("a?b&c?castree", "a?b&c?castree"),
+    ])
+    func `takes the token out of the addresses in every field`(
+        value: String, expected: String
+    ) throws {
+        for name in ["Referer", "HX-Current-URL", "X-Page"] {
+            try expect(sent("/api/x", [(name, value)]).contains("\(name): \(expected)\r\n"))
+        }
+    }
 }

@@ -94,8 +94,8 @@ struct UpstreamRequest {
         if FieldName.matches(source, name, "cookie") {
             kept = OwnSecrets.withoutCookies(value)
             if kept.isEmpty { return }
-        } else if FieldName.matches(source, name, "referer") {
-            kept = OwnSecrets.withoutParameters(ofAddress: value)
+        } else {
+            kept = OwnSecrets.withoutParameters(ofAddressesIn: value)
         }
         bytes.append(source, name)
         bytes.append(": ")
@@ -172,11 +172,32 @@ package enum OwnSecrets {
         return Array(kept.joined(separator: [38]))
     }
 
-    /// An address, as in Referer, without our parameters in its query.
-    static func withoutParameters(ofAddress value: ArraySlice<UInt8>) -> [UInt8] {
-        guard let mark = value.firstIndex(of: 63) else { return Array(value) }
-        let query = withoutParameters(value[(mark + 1)...])
-        return Array(value[..<mark]) + (query.isEmpty ? [] : [63] + query)
+    /// A field, such as Referer or htmx's HX-Current-URL, without our parameters in the addresses that it contains.
+    static func withoutParameters(ofAddressesIn value: ArraySlice<UInt8>) -> [UInt8] {
+        var (kept, rest) = ([UInt8](), value)
+        while let byte = rest.popFirst() {
+            let isQuestion = byte == UInt8(ascii: "?")
+            guard isQuestion || byte == UInt8(ascii: "&"), rest.starts(with: prefix) else {
+                kept.append(byte)
+                continue
+            }
+            rest = rest.drop { isOfParameter($0) }
+            // The next parameter, if any, is now the first one.
+            if isQuestion, rest.first == UInt8(ascii: "&") {
+                rest = [byte] + rest.dropFirst()
+            }
+        }
+        return kept
+    }
+
+    /// Whether a byte can stand in a parameter of a query (RFC 3986, section 3.4), where `&` separates them.
+    private static func isOfParameter(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: "-._~%=+/:@!$*".utf8.contains(byte)
+        }
     }
 }
 
