@@ -82,7 +82,7 @@ import StorageTestSupport
         }
         var seen: [Int] = []
         for await step in work.progress {
-            if seen.isEmpty { try expect(step == 1) }
+            if seen.isEmpty { expect(step == 1) }
             seen.append(step)
             read.change { $0 = step }
         }

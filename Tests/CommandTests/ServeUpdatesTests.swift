@@ -186,7 +186,7 @@ import ProgramTestSupport
     @Test func `a warning is told once, however often the origin is asked`() throws {
         let origin = try place.origin()
         let open = place.path("netrc")
-        try writeFile(open, "machine example.org login a password b\n")
+        try place.write(["netrc": "machine example.org login a password b\n"], to: "")
         expect(chmod(open, 0o644) == 0)
         let kiosk = try kiosk(origin, "--pull-option", "--netrc-file=\(open)")
         let page = try kiosk.page()

@@ -12,4 +12,10 @@ package enum Cancellation {
     ) -> R {
         $current.withValue(isRequested, operation: body)
     }
+
+    /// The same work for another thread, which its caller waits for.
+    static func inherited(_ body: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
+        guard let current else { return body }
+        return { when(current, body) }
+    }
 }

@@ -46,7 +46,7 @@ package enum Parallel {
         var threads: [pthread_t] = []
         for _ in 0..<max(extra, 0) {
             let job = Job(
-                joined: {
+                Cancellation.inherited {
                     do throws(StoreError) { try body(work.counter) } catch { work.fail(error) }
                 })
             // A thread that cannot be created (EAGAIN) only means fewer workers.
@@ -88,7 +88,7 @@ package enum Parallel {
 
     /// Calls `body` on a thread of its own to be waited for later; on this one if no thread can be created.
     package static func begin(_ body: @escaping @Sendable () -> Void) -> Running {
-        guard let thread = thread(for: Job(joined: body)) else {
+        guard let thread = thread(for: Job(Cancellation.inherited(body))) else {
             body()
             return Running(nil)
         }
@@ -112,12 +112,6 @@ package enum Parallel {
     private final class Job: Sendable {
         let body: @Sendable () -> Void
         init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-
-        /// For a thread that its caller waits for.
-        init(joined body: @escaping @Sendable () -> Void) {
-            let isCancelled = Cancellation.current
-            self.body = isCancelled == nil ? body : { Cancellation.when(isCancelled, body) }
-        }
     }
 
     private static func thread(for job: Job) -> pthread_t? {

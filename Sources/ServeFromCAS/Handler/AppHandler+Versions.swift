@@ -119,9 +119,13 @@ extension AppHandler {
             request.path = importer
         }
         if startup != nil, request.load == .page, !request.isEmbedded, head.mayBeginPage {
-            head.isLedByAnother = ledByOthers.withLock {
-                $0.leads(to: head, request, SystemClock.now)
+            let isFromAnother = head.isFromAnotherOrigin
+            let now = SystemClock.now
+            request.ledUntil = pins.withLock {
+                $0.ledUntil(request, isFromAnother: isFromAnother, now)
             }
+            head.isLedByAnother =
+                isFromAnother || request.ledUntil != nil && head.isUnaskedOwn
         }
         if head.isEmbeddedPage, head.isFromAnotherSite, startup != nil,
             let pending = cache.lifecycle.pending

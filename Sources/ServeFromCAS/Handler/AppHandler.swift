@@ -43,7 +43,6 @@ final class AppHandler: RequestHandler {
     /// The last start by a browser whose service worker may show another page in its place.
     let startBehindWorker = Mutex<StartBehindWorker?>(nil)
     let startedByOthers = Mutex<Set<String>>([])
-    let ledByOthers = Mutex<LedPages>(LedPages())
     let begunAt = secondsNow()
     let heldPolls = Mutex<[String: Int]>([:])
     let stalePages = Mutex<[String: Duration]>([:])

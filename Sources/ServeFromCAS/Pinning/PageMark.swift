@@ -69,8 +69,8 @@ struct PageSeal: Sendable {
 
     init(key: String) { self.key = Array(key.utf8) }
 
-    func sealed(_ content: String) -> String {
-        let text = String(secondsNow(), radix: 16) + "." + content
+    func sealed(_ content: String, at now: Int64 = secondsNow()) -> String {
+        let text = String(now, radix: 16) + "." + content
         return mac(Array(text.utf8)) + "." + text
     }
 

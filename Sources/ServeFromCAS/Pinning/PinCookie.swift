@@ -3,9 +3,9 @@ import VersionTree
 /// The content of the pins' cookie under its seal (``PageSeal``): `<browser>.<version>:<run>`, and more if more pages
 /// are open.
 ///
-/// In full: `[<tag>~]<browser>[-<marks>[w]].<version>[:<run>[:<other>…]]`. The marks are a digit for the version and
-/// for each other one, 0 for none, then their second marks and so on, without zeros at the end; `w` if the cookie
-/// lasts. The tag identifies the version's content, in case its name is given to other content. This is all that a
+/// In full: `[<tag>~]<browser>[-<marks>[w][l<minutes>]].<version>[:<run>[:<other>…]]`. The marks are a digit for the
+/// version and for each other one, 0 for none, then their second marks and so on, without zeros at the end; `w` if the
+/// cookie lasts; `l` with ``ledMinutes``. The tag identifies the version's content, in case its name is given to other content. This is all that a
 /// server knows about pages that an earlier run of it served.
 struct PinCookie: Sendable, Hashable {
     /// Distinguishes browser profiles: 16 to 64 letters and digits, random.
@@ -19,6 +19,8 @@ struct PinCookie: Sendable, Hashable {
     /// Whether the browser was given a worker, which may show pages in its next run, so the cookie must last.
     var isLasting = false
     var marks: [PageMark: VersionName] = [:]
+    /// For how many minutes another origin may be behind what its pages do; 0 if none may.
+    var ledMinutes: Int64 = 0
 
     /// A cookie has 4,096 bytes at most.
     static let othersMax = 8
@@ -45,10 +47,18 @@ extension PinCookie {
         var (browser, marks) = (value[..<dot], value[dot..<dot])
         if let dash = browser.lastIndex(of: 45) {
             marks = browser[(dash + 1)...]
+            guard !marks.isEmpty else { return nil }
+            if let led = marks.lastIndex(of: 108) {
+                let minutes = Int64(String(decoding: marks[(led + 1)...], as: UTF8.self))
+                guard let minutes, (1...PinTable.ledMinutesMax).contains(minutes) else {
+                    return nil
+                }
+                ledMinutes = minutes
+                marks = marks[..<led]
+            }
             isLasting = marks.last == 119
             if isLasting { marks.removeLast() }
-            guard isLasting || !marks.isEmpty, marks.allSatisfy({ (48...54).contains($0) })
-            else { return nil }
+            guard marks.allSatisfy({ (48...54).contains($0) }) else { return nil }
             browser = browser[..<dash]
         }
         guard browser.count >= 16, browser.count <= 64,
@@ -136,7 +146,8 @@ extension PinCookie {
         _ name: String, _ seal: PageSeal, tag: String? = nil, isSecure: Bool = false
     ) -> String {
         let digits = digits
-        let suffix = digits.isEmpty && !isLasting ? "" : "-" + digits + (isLasting ? "w" : "")
+        let marks = digits + (isLasting ? "w" : "") + (ledMinutes > 0 ? "l\(ledMinutes)" : "")
+        let suffix = marks.isEmpty ? "" : "-" + marks
         var value = (tag.map { $0 + "~" } ?? "") + "\(browser)\(suffix).\(version)"
         if let run { value += ":\(run)" + others.map { ":\($0)" }.joined() }
         return "\(name)=\(seal.sealed(value)); Path=/; HttpOnly"

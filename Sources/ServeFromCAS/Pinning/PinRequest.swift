@@ -27,6 +27,8 @@ struct PinRequest: Sendable, Hashable {
     var strays: [PinCookie] = []
     /// Whether the cookie is so old that it alone does not show that its pages are open.
     var isCookieOld = false
+    /// Until when another origin may be behind what its page does; `nil` if none may.
+    var ledUntil: Duration?
     var connection: UInt64 = 0
     /// Which client hints it carries; see ``PageMark``.
     var hints: UInt8 = 0
@@ -81,8 +83,10 @@ extension PinRequest {
             guard let sealed = seal.content(of: value[...]) else { continue }
             let end = sealed.content.startIndex + PinCookie.tagByteCount
             let isTagged = end < sealed.content.endIndex && sealed.content[end] == 126
-            guard let read = PinCookie(isTagged ? sealed.content[(end + 1)...] : sealed.content)
+            guard
+                var read = PinCookie(isTagged ? sealed.content[(end + 1)...] : sealed.content)
             else { continue }
+            read.ledMinutes -= min(read.ledMinutes, (max(0, sealed.age) / 60) + 1)
             if let cookie { strays.append(cookie) }
             cookie = read
             contentTag =

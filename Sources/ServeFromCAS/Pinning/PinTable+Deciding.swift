@@ -17,6 +17,7 @@ extension PinTable {
         if request.load == .page, !request.leadsToPage {
             return .serve(current, cookie: nil, mark: nil)
         }
+        if let cookie = request.cookie { recallLed(cookie, now) }
         let request = owned(request)
         let isPage = request.load == .page || request.load == .frame && !isInPage(request, now)
         if let cookie = request.cookie, !isPage, !request.isWorkerScript {
@@ -86,6 +87,7 @@ extension PinTable {
         let replaced = begin(request, browser, current, now)
         if let cookie = request.cookie { recall(cookie, isMarking: request.canBeMarked, now) }
         browsers[browser]?.told = current
+        lead(browser, until: request.ledUntil, now)
         if request.cookie == nil, request.canBeMarked { browsers[browser]?.bareSince = now }
         let isInMarked = request.isEmbedded && request.mark != nil
         if !request.canBeMarked, !isInMarked { browsers[browser]?.plainHints = request.hints }
@@ -96,7 +98,7 @@ extension PinTable {
             mark = self.mark(for: current, browser, now)
         }
         let others = otherVersions(browser, besides: replaced, now)
-        let cookie = self.cookie(of: browser, current, others)
+        let cookie = self.cookie(of: browser, current, others, now)
         let isRight = cookie == request.cookie && !request.isCookieOld
         return .serve(current, cookie: isRight ? nil : cookie, mark: mark)
     }

@@ -23,13 +23,14 @@ extension PinTable {
     }
 
     func cookie(
-        of name: String, _ version: VersionName, _ others: [VersionName]
+        of name: String, _ version: VersionName, _ others: [VersionName], _ now: Duration
     ) -> PinCookie {
         var cookie = PinCookie(
             browser: name, version: version, run: run,
             others: Array(others.prefix(PinCookie.othersMax)))
         cookie.note(browsers[name]?.marks ?? [])
         cookie.isLasting = browsers[name]?.hasWorker ?? false
+        cookie.ledMinutes = ((ledUntil(name, now) ?? now) - now).components.seconds / 60
         return cookie
     }
 
@@ -77,7 +78,7 @@ extension PinTable {
         var open = otherVersions(cookie.browser, now)
         if cookie.others.contains(version), !open.contains(version) { open.append(version) }
         guard cookie.others.contains(where: { !open.contains($0) }) else { return nil }
-        return self.cookie(of: cookie.browser, version, open)
+        return self.cookie(of: cookie.browser, version, open, now)
     }
 }
 

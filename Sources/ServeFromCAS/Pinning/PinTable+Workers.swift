@@ -36,7 +36,7 @@ extension PinTable {
             if !others.contains(load.version) { others.append(load.version) }
         }
         _ = markKept(current, name, now)
-        return .serve(current, cookie: cookie(of: name, current, others), mark: nil)
+        return .serve(current, cookie: cookie(of: name, current, others, now), mark: nil)
     }
 
     /// The mark for the pages that a worker keeps, whose own requests have none: that of its version's other pages.
@@ -174,7 +174,7 @@ extension PinTable {
         browser.hasRecalled = true
         browser.told = new
         browsers[name] = browser
-        return cookie(of: name, new, otherVersions(name, now).filter { $0 != old })
+        return cookie(of: name, new, otherVersions(name, now).filter { $0 != old }, now)
     }
 
     /// Records that a worker of a session's browser keeps pages.

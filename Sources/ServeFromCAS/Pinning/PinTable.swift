@@ -169,6 +169,8 @@ struct PinTable: Sendable {
     /// By session, the later version that its page also belongs to, with all that it has loaded.
     var successors: [String: VersionName] = [:]
     var words: [String: PageWord] = [:]
+    /// Until when another origin may be behind what a browser's pages do.
+    var led: [String: Duration] = [:]
     /// The sessions whose pages say that they are in a frame of another origin's page.
     var embedded: Set<String> = []
     /// The sessions whose pages say that no worker can have shown them.

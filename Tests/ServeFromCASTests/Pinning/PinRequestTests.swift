@@ -68,7 +68,9 @@ struct PinRequestTests {
             "short.1", "0123456789abcdef", "0123456789abcdef.", "0123456789abcdef./x", "",
             "0123456789abcdef.1:", "0123456789abcdef.1:r un", "0123456789abcdef.1:run:",
             "0123456789abcdef.1:run:/x", "0123456789abcdef.:run",
-            "0123456789abcdef.1:run" + String(repeating: ":v", count: 9),
+            "0123456789abcdef.1:run" + String(repeating: ":v", count: 9), "0123456789abcdef-.1",
+            "0123456789abcdef-l.1", "0123456789abcdef-l0.1", "0123456789abcdef-l61.1",
+            "0123456789abcdef-l-5.1", "0123456789abcdef-lw.1", "0123456789abcdef-l5w.1",
         ] {
             try expect(read([("Cookie", "castree_page_1234=\(seal.sealed(value))")]).cookie == nil)
         }
@@ -110,6 +112,16 @@ struct PinRequestTests {
                 cookie.setCookie("castree_page_1234", seal, tag: "0123abcd").prefix { $0 != ";" })
             try expect(read([("Cookie", tagged)]).cookie, equals: cookie)
             try expect(read([("Cookie", tagged)]).contentTag, equals: "0123abcd")
+        }
+    }
+
+    @Test func `is a cookie that knows how long another origin may be behind its pages`() throws {
+        for (age, rest) in [(0, 29), (1, 28), (29, 0), (30, 0), (1_000_000, 0), (-5, 29)] {
+            // A second passes at most: half a minute keeps away from the full ones.
+            let then = secondsNow() - Int64(age) * 60 - 30
+            let value = seal.sealed("0123456789abcdef-1wl30.1:run:2", at: then)
+            let cookie = try require(read([("Cookie", "castree_page_1234=\(value)")]).cookie)
+            expect(cookie.ledMinutes == rest && cookie.isLasting, "\(age): \(cookie)")
         }
     }
 

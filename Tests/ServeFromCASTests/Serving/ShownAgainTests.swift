@@ -109,6 +109,70 @@ struct ShownAgainTests {
         }
     }
 
+    private func own(_ app: TestApp, _ path: String) -> [(String, String)] {
+        [
+            ("Sec-Fetch-Site", "same-origin"),
+            ("Referer", "http://localhost:\(app.port)\(path)"),
+        ]
+    }
+
+    /// A router changes the address of its page; others lead to as many pages as they like.
+    @Test(arguments: ["/help/", "/no/such/page"], [0, 2000])
+    func `counts nothing of what it does by itself at another address`(
+        _ path: String, _ others: Int
+    ) throws {
+        let (app, browser) = try kiosk()
+        try browser.ask("GET", "/", navigation + Self.causes[0])
+        let stranger = try app.browser()
+        for number in 0..<others {
+            stranger.cookies = [:]
+            try stranger.ask("GET", "/\(number)", navigation + Self.causes[0])
+        }
+        try app.store.versions.activateAtNextBoot("2")
+        let text = try browser.ask("GET", path, navigation + own(app, path)).text
+        expect(text.contains("two"))
+        app.look(after: .seconds(2001))
+        let lifecycle = try app.store.reopened().lifecycle()
+        expect(lifecycle.current == "1" && lifecycle.attempts == [], "\(lifecycle)")
+    }
+
+    /// The page stays open, and its bridge tells it that a version waits.
+    @Test(arguments: [[], ["script"], ["page", "script"]])
+    func `counts nothing of what it does by itself after a restart`(
+        _ before: [String]
+    ) async throws {
+        let store = try TemporaryStore.app(good: "1", waiting: "2")
+        let app = try TestApp(watching: store)
+        let browser = try app.browser()
+        try browser.ask("GET", "/", navigation + Self.causes[0])
+        let (next, tab) = try await app.restarted(browser, watching: true)
+        for kind in before {
+            let isPage = kind == "page"
+            try tab.ask(
+                "GET", isPage ? "/" : "/app.js",
+                isPage ? navigation + Self.causes[0] : scriptLoad + own(next, "/"))
+        }
+        try expect(tab.ask("GET", "/", navigation + own(next, "/")).text.contains("two"))
+        next.look(after: .seconds(2001))
+        let lifecycle = try store.reopened().lifecycle()
+        expect(lifecycle.current == "1" && lifecycle.attempts == [], "\(lifecycle)")
+    }
+
+    @Test func `is led by others for an hour, and not longer`() throws {
+        var table = PinTable()
+        let version = try VersionName("1")
+        let cookie = PinCookie(browser: "0123456789abcdef", version: version)
+        var request = PinRequest(load: .page, path: [47], cookie: cookie)
+        for isBare in [false, true] {
+            if isBare { request.cookie = nil }
+            expect(table.ledUntil(request, isFromAnother: false, .zero) == nil)
+            expect(table.ledUntil(request, isFromAnother: true, .zero), equals: .seconds(3600))
+            let last = Duration.seconds(3599)
+            expect(table.ledUntil(request, isFromAnother: false, last), equals: .seconds(3600))
+            expect(table.ledUntil(request, isFromAnother: false, .seconds(3600)) == nil)
+        }
+    }
+
     @Test func `counts nothing of what it does by itself later, though persons visit the app`()
         throws
     {

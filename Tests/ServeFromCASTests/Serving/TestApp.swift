@@ -58,11 +58,17 @@ final class TestApp: Sendable {
 
     /// The server once more at its port, after a change of the store, and what a browser has kept.
     func restarted(
-        _ browser: TestBrowser, after change: (VersionStore) throws -> Void = { _ in }
+        _ browser: TestBrowser, watching: Bool = false,
+        after change: (VersionStore) throws -> Void = { _ in }
     ) async throws -> (TestApp, TestBrowser) {
         await stop()
         try change(store.reopened())
-        let next = try TestApp.again { try TestApp(store) { $0.port = .exactly(port) } }
+        let next = try TestApp.again {
+            try TestApp(store) {
+                $0.port = .exactly(port)
+                if watching { $0.confirmation = .seconds(2000) }
+            }
+        }
         return (next, try next.tab(of: browser))
     }
 
