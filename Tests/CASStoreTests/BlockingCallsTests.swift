@@ -52,7 +52,7 @@ import StorageTestSupport
                 return Blocking.isCancelled
             }
         }
-        seenCount.wait(until: { $0 == 3 }) { _ in }
+        while seenCount.change({ $0 }) < 3 { await Task.yield() }
         work.cancel()
         try await expect(work.value)
         expect(seenCount.change { $0 }, equals: 4)

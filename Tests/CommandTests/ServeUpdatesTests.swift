@@ -132,6 +132,33 @@ import ProgramTestSupport
         expect("\(reasons ?? "")".contains("banned"))
     }
 
+    @Test func `a version that fails is not left for a withdrawn one`() throws {
+        let origin = try place.origin()
+        let first = try kiosk(origin)
+        for (version, words) in [("3", "<h1>three</h1>"), ("4", "<h1>four</h1>")] {
+            try place.add(version, ["index.html": words])
+        }
+        for version in ["2", "3"] {
+            try place.publish(version)
+            _ = try first.askingPage().hear("ready")
+            try first.visit()
+            try expect(first.confirm(), equals: 204)
+        }
+        try expect(first.served.end().status, equals: 0)
+        try place.publish("4")
+        try place.withdraw("3")
+        let second = try Kiosk(
+            place, origin.url, ["--confirm-within", "1s", "--keep-good", "2"])
+        try second.hear("version 4 is downloaded")
+        try expect(second.visit(), equals: "<h1>four</h1>")
+        try second.hear("version 4 was rolled back")
+        try expect(second.visit(), equals: "<h1>two</h1>")
+        let after = try place.deviceLifecycle()
+        expect(after.current == "2" && after.knownGood.first == "2", "\(after)")
+        try expect(second.served.end().status, equals: 0)
+        try expect(place.device("show", "2").status == 0)
+    }
+
     @Test(
         arguments: [
             ("--app", "foo=1"), ("--app", "version"), ("--app", "nativeInterface=x"),

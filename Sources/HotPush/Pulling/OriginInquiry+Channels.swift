@@ -309,10 +309,13 @@ extension OriginInquiry {
     ) throws(StoreError) {
         let changes = !options.isDryRun && options.destination != .kept
         if let withdrawal = try versions.withdrawal(by: observation) {
-            guard changes else { return options.withdrawn(withdrawal) }
-            _ = try versions.obey(withdrawal, now: options.now)
+            if changes {
+                _ = try versions.obey(withdrawal, now: options.now)
+            } else {
+                options.withdrawn(withdrawal)
+            }
         }
-        guard changes, !pointer.withdrawn.isEmpty else { return }
+        guard changes || options.isForServer, !pointer.withdrawn.isEmpty else { return }
         try versions.demote(withdrawn: pointer.withdraws)
     }
 }

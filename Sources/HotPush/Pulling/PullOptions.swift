@@ -24,6 +24,9 @@ public struct PullOptions: Sendable {
     public var destination: PullDestination = .pending
     /// Whether to take releases that are banned, or meant for other devices or apps.
     package var isForced = false
+    /// Whether a server asks, which shows what comes: it may roll back to no withdrawn version, whatever else this
+    /// pull leaves unchanged.
+    package var isForServer = false
     /// Whether to only ask and plan, and leave the store unchanged.
     package var isDryRun = false
     /// The device's name in gradual rollouts; nil takes part in no partial one.

@@ -213,7 +213,7 @@ final class SiteCache: Sendable {
         let versions = versions
         try recoverManifest(name, versions)
         let hold = PinHold(name, try Self.pin(name, versions, pinFailure))
-        try Self.requireWhole(name, versions)
+        try Self.build(name, versions)
         let shell = state.withLock { $0.shell?.manifest }
         let site = Site(
             try manifest(name, versions), options: options, shell: shell,
@@ -245,6 +245,18 @@ final class SiteCache: Sendable {
         state.withLock { $0.examined = site }
         defer { state.withLock { $0.examined = nil } }
         return try body(site)
+    }
+
+    /// Builds a version's tree if that is gone, as after a restore of a part of the store.
+    private static func build(_ name: String, _ versions: VersionStore) throws(StoreError) {
+        if try versions.isMaterialized(name) { return }
+        do throws(StoreError) { try versions.materialize(name) } catch {
+            if [.noVersion, .incompleteVersion, .locked].contains(error.code) { throw error }
+            throw StoreError(
+                error.code,
+                "the tree of version \(name) is gone and cannot be built, so it is not served; "
+                    + "castree fsck --repair builds it: \(error.message)", cause: error.cause)
+        }
     }
 
     private static func requireWhole(

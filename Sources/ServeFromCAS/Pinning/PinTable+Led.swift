@@ -30,7 +30,9 @@ extension PinTable {
         led[browser] = until
         if led.count <= limits.browsers { return }
         led = led.filter { $0.value > now }
-        let first = led.filter { $0.key != Self.bare }.min { $0.value < $1.value }
+        let first = led.filter { $0.key != Self.bare && $0.key != browser }.min {
+            $0.value < $1.value
+        }
         if led.count > limits.browsers, let first { led[first.key] = nil }
     }
 

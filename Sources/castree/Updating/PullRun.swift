@@ -75,6 +75,7 @@ final class PullRun: Sendable {
         _ offered: @escaping @Sendable () -> Void
     ) throws -> PullEnd {
         var work = try invocation.pullWork()
+        work.options.isForServer = true
         work.options.isInterrupted = { self.isInterrupted }
         work.options.progress = { _ in self.state.withLock { $0.movedAt = .now } }
         work.options.offered = { version, _ in
