@@ -20,10 +20,9 @@ extension AppHandler {
                 announced?.version == ready && (announced?.reloads == true || !next.reloads)
             guard !isTold else { return }
             announced = next
-            let newcomers = newcomers.withLock { $0 }
-            for session in bridge.sessions where !newcomers.contains(session) {
-                guard page(of: session) != ready, getsNext(ready, session) else { continue }
-                bridge.announce(event(next), to: session)
+            for page in pages
+            where page.isWelcome && page.version != ready && getsNext(ready, page.session) {
+                bridge.announce(event(next), to: page.session)
             }
         }
     }
@@ -32,13 +31,8 @@ extension AppHandler {
         switch change {
         case .opened(let session):
             // Whose page it is, is not known yet.
-            newcomers.withLock { _ = $0.insert(session) }
-            pins.withLock { $0.open(session: session.description) }
+            pins.withLock { $0.open(session: session.description, isNewcomer: true) }
         case .closed(let session, _):
-            newcomers.withLock { _ = $0.remove(session) }
-            hidden.withLock { _ = $0.remove(session) }
-            heardAt.withLock { $0[session] = nil }
-            earlyWords.withLock { $0[session] = nil }
             pins.withLock { $0.leave(session: session.description, now: SystemClock.now) }
         case .refused:
             // It may be the page that was to confirm the version shown.
@@ -52,13 +46,15 @@ extension AppHandler {
     func hold(
         _ session: BridgeSessionID, _ connection: ConnectionID, saying query: BridgeQuery
     ) {
-        let isBack = pins.withLock {
-            $0.hold(
-                session: session.description, connection: connection.raw, word: query.word,
+        let (name, now) = (session.description, SystemClock.now)
+        let (isBack, isNewcomer) = pins.withLock { pins in
+            let isBack = pins.hold(
+                session: name, connection: connection.raw, word: query.word,
                 address: query.address, isEmbedded: query.isEmbedded,
-                isFromNetwork: query.isFromNetwork, now: SystemClock.now)
+                isFromNetwork: query.isFromNetwork, now: now)
+            return (isBack, pins.hear(session: name, now: now))
         }
-        guard newcomers.withLock({ $0.contains(session) }) else {
+        guard isNewcomer else {
             if isBack { _ = storeWork.add { self.tellOfLoss(to: session) } }
             return
         }
@@ -72,7 +68,7 @@ extension AppHandler {
     private func welcome(_ session: BridgeSessionID) {
         takeBackUnshown(session)
         announced.withLock { announced in
-            guard newcomers.withLock({ $0.remove(session) }) != nil else { return }
+            guard pins.withLock({ $0.welcome(session: session.description) }) else { return }
             // Last: a page that the back button restored reloads only if `version-ready` is the first event it gets.
             defer { if let token = keptToken { bridge.give(token: token, to: session) } }
             let own = page(of: session)
@@ -121,16 +117,28 @@ extension AppHandler {
     /// Whether a session's page gets a version with its next navigation; pages embedded elsewhere start it only once.
     func getsNext(_ version: String, _ session: BridgeSessionID) -> Bool {
         if cache.current?.site.version.description == version { return true }
-        let (name, isKnown) = (session.description, mayBeStartedByOthers(version))
-        return pins.withLock {
-            !$0.isForeign(session: name) && (isKnown || !$0.embedded.contains(name))
-        }
+        let isKnown = mayBeStartedByOthers(version)
+        return pins.withLock { $0.mayStart(session: session.description, again: isKnown) }
     }
 
     private var reloadsPages: Bool { starting.withLock { $0.rule.reloads } }
 
     private func event(_ next: Announcement) -> BridgeEvent {
         .versionReady(version: next.version, reload: next.reloads)
+    }
+
+    /// The pages of all open sessions, and whether they were told what waited for them.
+    var pages: [(session: BridgeSessionID, version: String?, isWelcome: Bool)] {
+        let open = bridge.sessions
+        return pins.withLock { pins in
+            open.map { session in
+                let name = session.description
+                return (
+                    session, pins.version(session: name)?.description,
+                    pins.isWelcome(session: name)
+                )
+            }
+        }
     }
 
     func page(of session: BridgeSessionID) -> String? {

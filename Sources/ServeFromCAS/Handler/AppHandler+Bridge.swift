@@ -70,7 +70,8 @@ extension AppHandler {
             let name = poll.session.description
             let browser =
                 pins.withLock { $0.browser(ofSession: name) } ?? browser(of: head, exchange)
-            guard mayHold(browser) else {
+            // A request that names no browser need not come from one.
+            guard browser.map({ name in pins.withLock { $0.beginPoll(of: name) } }) ?? true else {
                 var response =
                     bridge.answer(to: poll, now: max(SystemClock.now, poll.deadline))
                     ?? PlainAnswer.response(410, "The session has ended.", method: .get)
@@ -94,28 +95,10 @@ extension AppHandler {
         }
     }
 
-    /// How many requests of one browser wait at once: it has six connections for all its pages and their frames.
-    private static let pollCountMax = 2
-
-    /// Counts one more waiting request of a browser; `false` if there are too many.
-    ///
-    /// A request that names no browser need not come from one.
-    private func mayHold(_ browser: String?) -> Bool {
-        guard let browser else { return true }
-        return heldPolls.withLock { polls in
-            guard polls[browser, default: 0] < Self.pollCountMax else { return false }
-            polls[browser, default: 0] += 1
-            return true
-        }
-    }
-
     private func endHolding(_ held: HeldPoll) {
         guard let browser = held.browser else { return }
         held.browser = nil
-        heldPolls.withLock { polls in
-            let rest = polls[browser, default: 1] - 1
-            polls[browser] = rest > 0 ? rest : nil
-        }
+        pins.withLock { $0.endPoll(of: browser) }
     }
 
     /// The time used to judge held requests: when the server stops, all of them are due.

@@ -73,9 +73,9 @@ extension AppHandler {
         let name = session.description
         let query = BridgeQuery(head)
         let (isKnown, answered, word) = pins.withLock { pins in
-            if let word = query.word { pins.words[name] = word }
+            if let word = query.word { pins.note(word: word, session: name) }
             let isKnown = pins.knows(session: name) || pins.isInDoubt(session: name)
-            return (isKnown, pins.answered(session: name), pins.words[name])
+            return (isKnown, pins.answered(session: name), pins.sessions[name]?.word)
         }
         if word == nil, isPageOfUpstream(head, exchange) {
             return .plain(
@@ -114,9 +114,7 @@ extension AppHandler {
     private func noteVisibility(_ head: RequestHead, _ state: String) -> Answer {
         switch ownSession(head, state, "What is seen") {
         case .page(let session):
-            hidden.withLock { hidden in
-                if state == "hidden" { hidden.insert(session) } else { hidden.remove(session) }
-            }
+            pins.withLock { $0.note(isHidden: state == "hidden", session: session.description) }
             return Self.empty(204)
         case .refused(let answer): return answer
         }
@@ -133,38 +131,17 @@ extension AppHandler {
         .response(empty(status))
     }
 
-    /// Whether a page is visible, or has no bridge to report that it is not.
-    ///
-    /// A visible page reconnects within 25 seconds. If it has had no connection for a minute, its browser was killed.
     func isInForeground(now: Duration) -> Bool {
-        let hidden = hidden.withLock { $0 }
+        // A visible page reconnects within 25 seconds. If it has had no connection for a minute, its browser was killed.
         let absent = bridge.absent(for: .seconds(60), now: now)
-        let isSeen = { !hidden.contains($0) && !absent.contains($0.description) }
-        if bridge.sessions.contains(where: isSeen) { return true }
-        return pins.withLock { $0.hasPageWithoutSession(now: now) }
+        let open = bridge.sessions.map(\.description)
+        return pins.withLock { $0.isInForeground(open: open, absent: absent, now: now) }
     }
 
-    /// Whether all open pages of the version shown report that they are hidden; then the time of its start does not
-    /// run.
-    ///
-    /// False without any page: one that has no bridge yet may be visible.
     func isUnseen(now: Duration) -> Bool {
         guard let version = cache.current?.site.version else { return false }
-        let hidden = hidden.withLock { $0 }
-        let name = version.description
-        var (hasOwn, looseCount) = (false, 0)
-        for session in bridge.sessions {
-            let page = page(of: session)
-            guard page == nil || page == name else { continue }
-            guard hidden.contains(session) else { return false }
-            hasOwn = true
-            // Without a cookie, the navigation of a page with a session cannot be identified.
-            if !pins.withLock({ $0.knows(session: session.description) }) { looseCount += 1 }
-        }
-        return hasOwn
-            && !pins.withLock {
-                $0.hasPageWithoutSession(of: version, besides: looseCount, now: now)
-            }
+        let open = bridge.sessions.map(\.description)
+        return pins.withLock { $0.isUnseen(version, open: open, now: now) }
     }
 
     enum Sender {
@@ -215,7 +192,7 @@ extension AppHandler {
                 isGood = try startup.confirm(version)
             }
             guard isGood else {
-                earlyWords.withLock { $0[witness.session] = version }
+                pins.withLock { $0.sessions[witness.session.description]?.earlyWord = version }
                 let watcher = try otherWatcher().map { " " + $0.watching + "." } ?? ""
                 return PlainAnswer.response(
                     409, "Version \(version) is not the one that was started." + watcher,

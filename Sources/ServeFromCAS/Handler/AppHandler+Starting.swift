@@ -360,7 +360,8 @@ extension AppHandler {
 
     private func announceRollback(_ version: String, _ reason: String) {
         // Each of them is about to reload, even one that could not connect, if only by hand.
-        let ownCount = bridge.sessions.count { page(of: $0) == version }
+        let pages = pages
+        let ownCount = pages.count { $0.version == version }
         let new = rollbacks.withLock { rollbacks -> Rollback? in
             // Already told, either by the change of the lifecycle or by the process that made it.
             guard !rollbacks.contains(where: { $0.version == version }) else { return nil }
@@ -372,9 +373,8 @@ extension AppHandler {
         }
         guard let new else { return }
         notice("version \(version) was rolled back: \(reason)")
-        let newcomers = newcomers.withLock { $0 }
-        for session in bridge.sessions where !newcomers.contains(session) {
-            bridge.announce(event(new, own: page(of: session) == version), to: session)
+        for page in pages where page.isWelcome {
+            bridge.announce(event(new, own: page.version == version), to: page.session)
         }
     }
 
@@ -484,42 +484,6 @@ struct StartPage: Sendable {
     private func has(_ site: Site) throws(StoreError) -> Bool {
         guard let index = site.indexResource else { return false }
         try objects.verify(index.address, size: index.byteCount)
-        return true
-    }
-}
-
-/// The pages to which other origins have led, by browser and path, newest last.
-///
-/// Where such a page goes by itself, or if it loads itself again, that is the other's doing too: it may close the window
-/// at any time. What a person does there is not.
-struct LedPages {
-    private struct Place: Hashable {
-        /// `nil` if its requests had no cookie yet.
-        var browser: String?
-        var path: [UInt8]
-    }
-
-    private var places: [(place: Place, at: Duration)] = []
-
-    private static let countMax = 256
-    private static let lifetime = Duration.seconds(3600)
-
-    mutating func leads(
-        to head: borrowing RequestHead, _ request: PinRequest, _ now: Duration
-    ) -> Bool {
-        let browser = request.cookie?.browser
-        let isLed =
-            head.isFromAnotherOrigin
-            || head.isUnaskedOwn
-                && places.contains { led in
-                    now - led.at < Self.lifetime
-                        && (led.place.browser == nil || led.place.browser == browser)
-                        && (led.place.path == request.path || led.place.path == request.referrer)
-                }
-        guard isLed else { return false }
-        let place = Place(browser: browser, path: request.path)
-        places.removeAll { $0.place == place }
-        places = places.suffix(Self.countMax - 1) + [(place, now)]
         return true
     }
 }

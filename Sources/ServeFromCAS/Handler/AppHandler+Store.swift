@@ -57,7 +57,7 @@ extension AppHandler {
 
     /// The pages come from the old store; they are treated as after a restart of the server.
     private func letGoOfPages() {
-        pins.withLock { $0 = PinTable(limits: $0.limits, run: Self.newRun()) }
+        pins.withLock { $0.forgetPages(run: Self.newRun()) }
         announced.withLock { $0 = nil }
         rollbacks.withLock { $0 = [] }
     }

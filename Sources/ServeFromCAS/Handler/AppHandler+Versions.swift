@@ -119,9 +119,7 @@ extension AppHandler {
             request.path = importer
         }
         if startup != nil, request.load == .page, !request.isEmbedded, head.mayBeginPage {
-            head.isLedByAnother = ledByOthers.withLock {
-                $0.leads(to: head, request, SystemClock.now)
-            }
+            head.isLedByAnother = pins.withLock { $0.led.leads(to: head, request, SystemClock.now) }
         }
         if head.isEmbeddedPage, head.isFromAnotherSite, startup != nil,
             let pending = cache.lifecycle.pending

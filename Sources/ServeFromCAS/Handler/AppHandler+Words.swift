@@ -36,35 +36,30 @@ extension AppHandler {
     func noteStart(
         of version: String, _ token: String, in browser: String?, isOfWorker: Bool
     ) {
-        let since = SystemClock.now - .seconds(30)
-        let late = heardAt.withLock { $0 }
-        let isHeard = bridge.sessions.contains {
-            mayBe($0, of: browser) && (isOfWorker || late[$0] ?? .zero >= since)
-        }
+        let since = isOfWorker ? nil : SystemClock.now - .seconds(30)
+        let open = bridge.sessions.map(\.description)
+        let isHeard = pins.withLock { $0.hasPage(in: open, of: browser, heardSince: since) }
         let start = StartBehindWorker(
             version: version, token: token, browser: browser,
             isOlderAlone: isHeard ? !isShown(version) : nil)
         startBehindWorker.withLock { $0 = start }
     }
 
-    /// Records that a page reports for the first time; it may be gone again when the time of a start ends.
+    /// Records that a page reports for the first time.
     func noteHeard(_ session: BridgeSessionID) {
-        heardAt.withLock { $0[session] = $0[session] ?? SystemClock.now }
         let version = page(of: session)
         startBehindWorker.withLock { start in
             guard let begun = start else { return }
             if version == begun.version {
                 start?.isOlderAlone = false
-            } else if begun.isOlderAlone == nil, mayBe(session, of: begun.browser) {
+            } else if begun.isOlderAlone == nil,
+                pins.withLock({
+                    $0.hasPage(in: [session.description], of: begun.browser, heardSince: nil)
+                })
+            {
                 start?.isOlderAlone = true
             }
         }
-    }
-
-    /// Whether a session's page may be in a browser; an unknown one may be.
-    private func mayBe(_ session: BridgeSessionID, of browser: String?) -> Bool {
-        let own = pins.withLock { $0.browser(ofSession: session.description) }
-        return own == nil || browser == nil || own == browser
     }
 
     /// The version that a page confirms: the one that its requests show, if it reports the same, or another that its
@@ -102,7 +97,9 @@ extension AppHandler {
     /// Takes back a start if the resulting page reports another version; may wait for other processes.
     func takeBackUnshown(_ session: BridgeSessionID) {
         let name = session.description
-        let (answered, word) = pins.withLock { ($0.answered(session: name), $0.words[name]) }
+        let (answered, word) = pins.withLock {
+            ($0.answered(session: name), $0.sessions[name]?.word)
+        }
         guard let answered, !isOf(answered.description, word) else { return }
         takeBackUnshown(answered.description, Witness(session: session, word: word))
     }
@@ -133,7 +130,7 @@ extension AppHandler {
     }
 
     private func isShown(_ version: String, besides: BridgeSessionID? = nil) -> Bool {
-        bridge.sessions.contains { $0 != besides && page(of: $0) == version }
+        pages.contains { $0.session != besides && $0.version == version }
     }
 
     /// - Returns: whether that could be decided.
@@ -195,10 +192,7 @@ extension AppHandler {
 
     /// When a version starts: an open page of it may have confirmed it before its navigation came.
     func heedEarlierWords(of version: String, _ startup: StartWatch) throws(StoreError) {
-        let sessions = Set(bridge.sessions)
-        let isConfirmed = earlyWords.withLock { words in
-            words.contains { $0.value == version && sessions.contains($0.key) }
-        }
+        let isConfirmed = pins.withLock { $0.sessions.values.contains { $0.earlyWord == version } }
         if isConfirmed { _ = try startup.confirm(version) }
     }
 }

@@ -33,19 +33,10 @@ final class AppHandler: RequestHandler {
     let announced = Mutex<Announcement?>(nil)
     /// The versions rolled back recently and not shown again.
     let rollbacks = Mutex<[Rollback]>([])
-    /// Sessions of the bridge that have not yet been told what waits for them.
-    let newcomers = Mutex<Set<BridgeSessionID>>([])
-    /// When each session reported for the first time.
-    let heardAt = Mutex<[BridgeSessionID: Duration]>([:])
-    let hidden = Mutex<Set<BridgeSessionID>>([])
-    /// Sessions of pages that confirmed versions which had not been started.
-    let earlyWords = Mutex<[BridgeSessionID: String]>([:])
     /// The last start by a browser whose service worker may show another page in its place.
     let startBehindWorker = Mutex<StartBehindWorker?>(nil)
     let startedByOthers = Mutex<Set<String>>([])
-    let ledByOthers = Mutex<LedPages>(LedPages())
     let begunAt = secondsNow()
-    let heldPolls = Mutex<[String: Int]>([:])
     let stalePages = Mutex<[String: Duration]>([:])
     /// Work that may wait for the store, or for another process.
     let storeWork = WorkQueue()

@@ -91,7 +91,7 @@ extension AppHandler {
                     session: session, answered: own.description, word: .version(other),
                     browser: browser)
                 if query.hasWorker {
-                    self.pins.withLock { $0.words[session.description] = .unknown }
+                    self.pins.withLock { $0.note(word: .unknown, session: session.description) }
                     self.takeBackUnshown(own.description, witness, "showed files of")
                 } else {
                     self.takeBackMixed(own.description, witness, rests: query.isAgain)
@@ -122,7 +122,7 @@ extension AppHandler {
         let absent = bridge.absent(for: .seconds(30), now: now).union(tab)
         let cookie = pins.withLock { pins in
             // A worker may show the start page in place of any other.
-            isSame([47]) && isSame(pins.addresses[name] ?? [47])
+            isSame([47]) && isSame(pins.sessions[name]?.address ?? [47])
                 ? pins.adopt(
                     session: name, from: own, as: next, isOther: { !isSame($0) },
                     absent: absent, now: now) : nil

@@ -366,7 +366,8 @@ extension PinTable {
     /// Whether a session's page is in a frame of another site's page, or of a page from which no cookie comes: there
     /// it starts nothing.
     func isForeign(session: String) -> Bool {
-        browser(ofSession: session).map(PinCookie.isForeign) ?? embedded.contains(session)
+        browser(ofSession: session).map(PinCookie.isForeign)
+            ?? (sessions[session]?.isEmbedded == true)
     }
 
     /// Whether a frame's navigation is an embedded page's: sent by the other origin's page, or by the embedded page

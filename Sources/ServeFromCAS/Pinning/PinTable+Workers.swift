@@ -134,7 +134,7 @@ extension PinTable {
     /// Whether a session's page is of a version and came without a navigation, and its browser was given that
     /// version's worker.
     func isOfWorker(_ version: String, _ session: String) -> Bool {
-        guard let holder = sessions[session], !holder.isAnswered else { return false }
+        guard let holder = sessions[session]?.page, !holder.isAnswered else { return false }
         let workers = browsers[holder.browser]?.workers ?? []
         return holder.version.description == version
             && workers.contains { $0.version == holder.version }
@@ -155,15 +155,16 @@ extension PinTable {
         guard let name = browser(ofSession: session), var browser = browsers[name],
             browser.workers.contains(where: { $0.version == new && isOther($0.path) })
         else { return nil }
-        successors[session] = new
+        sessions[session]?.successor = new
         // A silent page at this page's address does not count: it has its own session, or does not exist, because the
         // browser asked for a page that the worker showed, or the page went while its answer was under way.
         let silent = browser.loads.contains {
             $0.version == old && $0.parent == nil && isLive($0, now) && $0.pages > $0.sessions
-                && $0.path != addresses[session]
+                && $0.path != sessions[session]?.address
         }
-        let others = sessions.filter { other, page in
-            page.browser == name && page.version == old && successors[other] != new
+        let others = sessions.filter { other, session in
+            session.page?.browser == name && session.page?.version == old
+                && session.successor != new
                 && (kept[other] != nil || !absent.contains(other))
         }
         guard !silent, others.isEmpty else { return nil }
@@ -202,7 +203,7 @@ extension PinTable {
             $0.version == worker.version && $0.isAnswered && isLive($0, now)
         }
             || sessions.contains {
-                $0.value.browser == name && words[$0.key]?.version == worker.version
+                $0.value.page?.browser == name && $0.value.word?.version == worker.version
             }
     }
 

@@ -178,7 +178,7 @@ struct KeptPageTests {
         let session = try idle.beginSession()
         try idle.post("/_castree/bridge?session=\(session)&version=1", "3\nA 0")
         if !isOfOther {
-            app.server.handler.heardAt.withLock { $0 = $0.mapValues { $0 - .seconds(40) } }
+            app.heardEarlier(by: .seconds(40))
         }
         try store.versions.activateAtNextBoot("2")
         // Its page is broken: nobody ever hears of it.

@@ -128,7 +128,7 @@ struct ServiceWorkerTests {
         _ = try tellStale(browser)
         if way == .script || way == .address {
             // Nobody has navigated: a tab that has been open for long hides what the worker itself asks for.
-            app.server.handler.heardAt.withLock { $0 = $0.mapValues { $0 - .seconds(40) } }
+            app.heardEarlier(by: .seconds(40))
         }
         switch way {
         case .browser:
