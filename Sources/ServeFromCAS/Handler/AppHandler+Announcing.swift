@@ -15,7 +15,7 @@ extension AppHandler {
         // Held during the announcement, so that two threads do not announce the same thing.
         announced.withLock { announced in
             guard let ready = nextVersion else { return }
-            let next = Announcement(version: ready, reloads: reloadsPages)
+            let next = Announcement(version: ready, reloads: starts.reloads)
             let isTold =
                 announced?.version == ready && (announced?.reloads == true || !next.reloads)
             guard !isTold else { return }
@@ -36,7 +36,7 @@ extension AppHandler {
             pins.withLock { $0.leave(session: session.description, now: SystemClock.now) }
         case .refused:
             // It may be the page that was to confirm the version shown.
-            isRefused.store(true, ordering: .relaxed)
+            starts.note(.refused)
         }
     }
 
@@ -47,21 +47,24 @@ extension AppHandler {
         _ session: BridgeSessionID, _ connection: ConnectionID, saying query: BridgeQuery
     ) {
         let (name, now) = (session.description, SystemClock.now)
-        let (isBack, isNewcomer) = pins.withLock { pins in
+        let (isBack, isNewcomer, version, browser) = pins.withLock { pins in
             let isBack = pins.hold(
                 session: name, connection: connection.raw, word: query.word,
                 address: query.address, isEmbedded: query.isEmbedded,
                 isFromNetwork: query.isFromNetwork, now: now)
-            return (isBack, pins.hear(session: name, now: now))
+            return (
+                isBack, pins.hear(session: name, now: now),
+                pins.version(session: name)?.description, pins.browser(ofSession: name)
+            )
         }
         guard isNewcomer else {
             if isBack { _ = storeWork.add { self.tellOfLoss(to: session) } }
             return
         }
-        noteHeard(session)
+        starts.hear(version, in: browser)
         // A start in progress may wait for the store, and so may a look for the page's version. If the queue is full,
         // the session is told with its next request, or at the next change.
-        guard startup != nil || !isHere(page(of: session)) else { return welcome(session) }
+        guard startup != nil || !isHere(version) else { return welcome(session) }
         _ = storeWork.add { self.welcome(session) }
     }
 
@@ -81,7 +84,7 @@ extension AppHandler {
             // What was to be shown at once stays so if a worker hid its start.
             let reloads = announced.map { $0.version == ready && $0.reloads } ?? false
             let next = Announcement(
-                version: ready, reloads: reloads || reloadsPages || isLost(own))
+                version: ready, reloads: reloads || starts.reloads || isLost(own))
             bridge.announce(event(next), to: session)
         }
     }
@@ -120,8 +123,6 @@ extension AppHandler {
         let isKnown = mayBeStartedByOthers(version)
         return pins.withLock { $0.mayStart(session: session.description, again: isKnown) }
     }
-
-    private var reloadsPages: Bool { starting.withLock { $0.rule.reloads } }
 
     private func event(_ next: Announcement) -> BridgeEvent {
         .versionReady(version: next.version, reload: next.reloads)

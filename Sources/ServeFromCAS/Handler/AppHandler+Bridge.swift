@@ -6,7 +6,7 @@ extension AppHandler {
     func answerBridge(_ head: RequestHead, _ exchange: Exchange) -> Answer {
         if head.value(of: "castree-refused") != nil, isOwn(head) {
             // By a proxy that leaves each address a part of the sessions: that is not the version's fault either.
-            isRefused.store(true, ordering: .relaxed)
+            starts.note(.refused)
             return .plain(503, "A proxy refuses this page a session; try again later.", head.method)
         }
         if WebSocketHandshake.isAsked(for: head) {

@@ -56,23 +56,14 @@ extension AppHandler {
                     return .page(head)
                 }
                 startFailure.end()
-                isContradicted.store(false, ordering: .relaxed)
-                isRefused.store(false, ordering: .relaxed)
-                isStartedByToken.store(head.hasSecret, ordering: .relaxed)
+                starts.begin(
+                    begun.version, byToken: head.hasSecret, isOthers: isOthers,
+                    behind: worker(head, in: browser, before: begun))
                 if let left = begun.left { tellRollback(left.from, left.reason) }
-                // A module worker's script is asked for without the cookie.
-                if browser != nil || head.isNavigationOfWorker || head.isWorkerScript {
-                    noteStart(
-                        of: begun.version, begun.token, in: browser,
-                        isOfWorker: head.isWorkerScript || head.isPageOfWorker)
-                }
-                if isOthers {
-                    startedByOthers.withLock { _ = $0.insert(begun.version) }
-                }
                 try heedEarlierWords(of: begun.version, startup)
                 follow()
                 // Not before: until then the cookies of other pages name what is current.
-                self.isUntrusted.store(isUntrusted, ordering: .relaxed)
+                if isUntrusted { starts.note(.untrusted) } else { starts.end(.untrusted) }
                 return .page(start)
             case .unshown(let version, let reason):
                 let left = try startup.judge { (judge, ledger) throws(StoreError) in
@@ -117,7 +108,7 @@ extension AppHandler {
         guard head.load == .subresource, let startup, let current = cache.current,
             PinRequest(head, cookieName: cookieName, seal: parts.pageSeal, connection: 0).cookie?
                 .version == current.site.version,
-            isUntrusted.exchange(false, ordering: .relaxed)
+            starts.end(.untrusted)
         else { return }
         let version = current.site.version.description
         let isTaken = storeWork.add {
@@ -125,20 +116,18 @@ extension AppHandler {
                 try startup.judge { (judge, ledger) throws(StoreError) in
                     try judge.count(version, ledger)
                 }
-                self.startedByOthers.withLock { _ = $0.remove(version) }
+                self.starts.count(version)
                 self.follow()
             } catch {
-                self.isUntrusted.store(true, ordering: .relaxed)
+                self.starts.note(.untrusted)
                 self.startFailure.tell("unable to count the start of a version: \(error.message)")
             }
         }
-        if !isTaken { isUntrusted.store(true, ordering: .relaxed) }
+        if !isTaken { starts.note(.untrusted) }
     }
 
-    /// Whether a page of another origin may start a version: once in a process, because its failure does not count.
     func mayBeStartedByOthers(_ version: String) -> Bool {
-        if cache.lifecycle.knownGood.contains(version) { return true }
-        return startedByOthers.withLock { !$0.contains(version) }
+        cache.lifecycle.knownGood.contains(version) || starts.mayOthersStart(version)
     }
 
     /// Starts the current version where a worker has shown it before any request could: if the browser came without
@@ -267,33 +256,6 @@ extension AppHandler {
             try objects.verify(object, size: size)
             return true
         } catch { return false }
-    }
-
-    // MARK: What the program says of starts
-
-    func setSwitching(_ rule: SwitchingRule) {
-        let watch = starting.withLock { starting -> StartWatch? in
-            starting.rule = rule
-            return starting.watch
-        }
-        watch?.deferPending(rule.waitsForStart)
-    }
-
-    func setForeground(_ isForeground: Bool) {
-        // The judge may wait for the store, so it must not be called under a lock that each page needs.
-        let watch = starting.withLock { starting -> StartWatch? in
-            starting.isForeground = isForeground
-            return starting.watch
-        }
-        watch?.setForeground(isForeground, now: SystemClock.now)
-    }
-
-    /// Lets the time of a start run or stop, by what the program and the pages report.
-    func noteVisibility(now: Duration) {
-        let (watch, isForeground) = starting.withLock { ($0.watch, $0.isForeground) }
-        guard let watch else { return }
-        let isUnseen = watch.ask { $0.watchedToken != nil } && isUnseen(now: now)
-        watch.setForeground(isForeground && !isUnseen, now: now)
     }
 }
 

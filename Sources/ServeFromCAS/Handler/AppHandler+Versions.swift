@@ -173,7 +173,7 @@ extension AppHandler {
             else {
                 // A request was refused that may belong to the current version, which may be on trial.
                 if versions.contains(where: { $0 == cache.current?.site.version }) {
-                    isRefused.store(true, ordering: .relaxed)
+                    starts.note(.refused)
                 }
                 return .response(adding(cookies, to: PinTable.refusal(head.method)))
             }
@@ -270,9 +270,7 @@ extension AppHandler {
         pins.withLock { pins in
             let before = pins.contradictions
             defer {
-                if pins.contradictions != before {
-                    isContradicted.store(true, ordering: .relaxed)
-                }
+                if pins.contradictions != before { starts.note(.contradicted) }
             }
             return pins.decide(
                 request, current: current.site.version, now: SystemClock.now,

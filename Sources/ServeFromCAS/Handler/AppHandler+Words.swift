@@ -19,47 +19,22 @@ extension AppHandler {
         return word.version?.description == answered
     }
 
-    /// A start by a browser whose service worker may show another page in its place, and the pages that reported
-    /// meanwhile.
-    struct StartBehindWorker: Sendable {
-        var version: String
-        var token: String
-        /// The browser; `nil` if it may be any.
-        var browser: String?
-        /// Whether all of them were older pages of that browser; `nil` if there were none.
-        var isOlderAlone: Bool?
-    }
-
-    /// - Parameter isOfWorker: whether the worker itself makes the start (by its script, or a page by its address), beside
-    ///   the open pages. A navigation may end a page, or be another tab's, so only a page that has just come may be what
-    ///   the worker shows for it.
-    func noteStart(
-        of version: String, _ token: String, in browser: String?, isOfWorker: Bool
-    ) {
+    /// What may show another page in place of one that starts a version; `nil` if nothing can.
+    ///
+    /// The worker itself makes a start (by its script, or a page by its address) beside the open pages. A navigation may
+    /// end a page, or be another tab's, so only a page that has just come may be what the worker shows for it.
+    func worker(
+        _ head: RequestHead, in browser: String?, before begun: Begun
+    ) -> Starts.BehindWorker? {
+        // A module worker's script is asked for without the cookie.
+        guard browser != nil || head.isNavigationOfWorker || head.isWorkerScript else { return nil }
+        let isOfWorker = head.isWorkerScript || head.isPageOfWorker
         let since = isOfWorker ? nil : SystemClock.now - .seconds(30)
         let open = bridge.sessions.map(\.description)
         let isHeard = pins.withLock { $0.hasPage(in: open, of: browser, heardSince: since) }
-        let start = StartBehindWorker(
-            version: version, token: token, browser: browser,
-            isOlderAlone: isHeard ? !isShown(version) : nil)
-        startBehindWorker.withLock { $0 = start }
-    }
-
-    /// Records that a page reports for the first time.
-    func noteHeard(_ session: BridgeSessionID) {
-        let version = page(of: session)
-        startBehindWorker.withLock { start in
-            guard let begun = start else { return }
-            if version == begun.version {
-                start?.isOlderAlone = false
-            } else if begun.isOlderAlone == nil,
-                pins.withLock({
-                    $0.hasPage(in: [session.description], of: begun.browser, heardSince: nil)
-                })
-            {
-                start?.isOlderAlone = true
-            }
-        }
+        return Starts.BehindWorker(
+            version: begun.version, token: begun.token, browser: browser,
+            isOlderAlone: isHeard ? !isShown(begun.version) : nil)
     }
 
     /// The version that a page confirms: the one that its requests show, if it reports the same, or another that its
@@ -84,7 +59,7 @@ extension AppHandler {
             return Self.empty(204)
         }
         guard let answered = witness.answered else {
-            if witness.word == nil { isRefused.store(true, ordering: .relaxed) }
+            if witness.word == nil { starts.note(.refused) }
             return PlainAnswer.response(
                 409, "The server cannot tell which version this page has.", method: method)
         }
@@ -151,43 +126,22 @@ extension AppHandler {
         }
     }
 
-    /// Takes back a start whose time is over and whose browser has a worker, if only older pages reported during that time.
-    ///
-    /// The worker waits behind them, has kept the new page for the next load, or showed its own page before the
-    /// navigation came. A start also does not count if the server refused requests that may be its page's, because of
-    /// another browser's cookies or two indistinguishable pages. Then the version waits as after a failed start, or
-    /// it would be started at once again.
+    /// Takes back a start whose time is over and whose end says nothing of its version.
     /// - Returns: whether the start may be judged; not if it should be taken back but could not be.
     func takeBackWaiting(_ startup: StartWatch) -> Bool {
+        let lifecycle = cache.lifecycle
         guard let token = startup.ask({ $0.isOver ? $0.watchedToken : nil }),
-            let version = cache.lifecycle.current
+            let version = lifecycle.current
         else { return true }
-        // With nothing to go back to it stays, for a late confirmation; what the disk refuses, the judge tells.
-        if isUntrusted.load(ordering: .relaxed), cache.lifecycle.unconfirmed?.isUncounted == true,
-            (try? cache.lifecycle.findWayBack(store.versions, showing: startPage.isShown)) != nil
-        {
-            return takeBackUnshown(
-                version,
-                "it was not confirmed, and no page with its cookie came: another site may have opened it",
-                startup)
+        let excuse = starts.excuse(token: token) {
+            startup.ask { $0.isWatching(version) } && !isShown(version)
+        } isReturnable: {
+            // What the disk refuses, the judge tells.
+            lifecycle.unconfirmed?.isUncounted == true
+                && (try? lifecycle.findWayBack(store.versions, showing: startPage.isShown)) != nil
         }
-        if isContradicted.load(ordering: .relaxed) {
-            return takeBackUnshown(
-                version,
-                "it was not confirmed, and cookies that other servers have set contradicted its page's",
-                startup, rests: true)
-        }
-        if let start = startBehindWorker.withLock({ $0 }), start.token == token,
-            startup.ask({ $0.isWatching(version) }),
-            start.isOlderAlone == true, !isShown(version)
-        {
-            // The refused request was the installing worker's, which asks again.
-            return takeBackUnshown(version, "its service worker shows an older page", startup)
-        }
-        if isRefused.load(ordering: .relaxed) {
-            return takeBackUnshown(version, StoreEvent.refusedPages, startup, rests: true)
-        }
-        return true
+        guard let excuse else { return true }
+        return takeBackUnshown(version, excuse.reason, startup, rests: excuse.rests)
     }
 
     /// When a version starts: an open page of it may have confirmed it before its navigation came.

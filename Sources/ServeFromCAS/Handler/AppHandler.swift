@@ -14,7 +14,7 @@ final class AppHandler: RequestHandler {
     var objects: ContentCache { parts.objects }
     var bridge: Bridge { parts.bridge }
     var startPage: StartPage { parts.startPage }
-    let starting: Mutex<Starting>
+    let starts: Starts
     let downloads: DownloadWatch
     let pins: Mutex<PinTable>
     let startFailure: FailureNotice
@@ -33,44 +33,25 @@ final class AppHandler: RequestHandler {
     let announced = Mutex<Announcement?>(nil)
     /// The versions rolled back recently and not shown again.
     let rollbacks = Mutex<[Rollback]>([])
-    /// The last start by a browser whose service worker may show another page in its place.
-    let startBehindWorker = Mutex<StartBehindWorker?>(nil)
-    let startedByOthers = Mutex<Set<String>>([])
     let begunAt = secondsNow()
     let stalePages = Mutex<[String: Duration]>([:])
     /// Work that may wait for the store, or for another process.
     let storeWork = WorkQueue()
     let loopsToRead = Mutex<[EventLoop]>([])
-    /// Whether a request was in doubt since the last start because of cookies that contradict its page.
-    let isContradicted = Atomic<Bool>(false)
-    /// Whether a request was refused since the last start that may come from a page of the started version.
-    let isRefused = Atomic<Bool>(false)
-    /// Whether the page of the last start came by the address with the token: its browser may keep no cookie.
-    let isStartedByToken = Atomic<Bool>(false)
-    /// Whether a page of another site may have made the last start, and none of this server's has shown itself since.
-    let isUntrusted = Atomic<Bool>(false)
     let isStopping = Atomic<Bool>(false)
-
-    struct Starting {
-        var watch: StartWatch?
-        var isForeground = true
-        var rule = SwitchingRule()
-    }
 
     struct Announcement: Equatable {
         var version: String
         var reloads = false
     }
 
-    var startup: StartWatch? { starting.withLock { $0.watch } }
+    var startup: StartWatch? { starts.watch }
 
     init(_ parts: Parts, port: UInt16, workers: Int, _ late: Late) {
         self.parts = parts
         self.port = port
         let options = parts.options
-        starting = Mutex(
-            Starting(
-                watch: options.watch(parts.store.versions, showing: parts.startPage.isShown)))
+        starts = Starts(options.watch(parts.store.versions, showing: parts.startPage.isShown))
         downloads = DownloadWatch { [store = parts.store] in store.versions }
         var limits = PinTable.Limits()
         limits.grace = options.pinGrace
@@ -143,10 +124,8 @@ final class AppHandler: RequestHandler {
                 head.hasSecret = true
             case .refused(let response):
                 // It may be of a page whose browser keeps no cookie.
-                if isStartedByToken.load(ordering: .relaxed), head.load == .subresource,
-                    LostTokenPage.isOwn(head)
-                {
-                    isRefused.store(true, ordering: .relaxed)
+                if starts.has(.byToken), head.load == .subresource, LostTokenPage.isOwn(head) {
+                    starts.note(.refused)
                 }
                 if let page = LostTokenPage.response(to: head, Self.tokenName(port: port)) {
                     return .refusal(page)
@@ -157,7 +136,7 @@ final class AppHandler: RequestHandler {
                 return .refusal(isScript ? script(head) : response)
             }
         }
-        if isUntrusted.load(ordering: .relaxed) { heedCookie(of: head) }
+        if starts.has(.untrusted) { heedCookie(of: head) }
         if isReserved(head) {
             let answer = answerReserved(head, exchange, cookies)
             if case .response(let response) = answer {

@@ -185,13 +185,13 @@ public final class AppServer: Sendable {
         handler.startup?.ask { $0.startsPending(lifecycle) } ?? false
     }
 
-    package func setSwitching(_ rule: SwitchingRule) { handler.setSwitching(rule) }
+    package func setSwitching(_ rule: SwitchingRule) { handler.starts.setSwitching(rule) }
 
     /// Tells whether the app is in the foreground.
     ///
     /// In the background, the time in which a page must confirm does not run.
     public func setForeground(_ isForeground: Bool) {
-        handler.setForeground(isForeground)
+        handler.starts.setForeground(isForeground)
     }
 }
 

@@ -56,7 +56,7 @@ enum Housekeeping {
         handler.follow()
         let isOver = isOver(handler, now)
         // The time until the next look counts by what is visible now.
-        handler.noteVisibility(now: now)
+        handler.starts.noteVisibility(now: now) { handler.isUnseen(now: now) }
         if isOver { judging { judge(handler) } }
     }
 

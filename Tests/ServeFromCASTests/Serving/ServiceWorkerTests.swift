@@ -148,7 +148,7 @@ struct ServiceWorkerTests {
             try expect(browser.ask("GET", "/", sent).text.contains("2"))
         }
         // What it installs may have been refused, too.
-        app.server.handler.isRefused.store(true, ordering: .relaxed)
+        app.server.handler.starts.note(.refused)
         app.look(after: .seconds(2001))
         let lifecycle = try store.reopened().lifecycle()
         expect(lifecycle.current, equals: "1")
