@@ -9,20 +9,17 @@ extension AppHandler {
     func follow() {
         guard lookForStore() else { return }
         if let change = cache.refresh() {
-            noteRollback(change.before, change.now)
+            let left = announcements.withLock { $0.changes(change.before, change.now) }
+            if let left { tellRollback(left.version, left.reason) }
             options.onLifecycleChange?(change.before, change.now)
         }
-        // Held during the announcement, so that two threads do not announce the same thing.
-        announced.withLock { announced in
-            guard let ready = nextVersion else { return }
-            let next = Announcement(version: ready, reloads: starts.reloads)
-            let isTold =
-                announced?.version == ready && (announced?.reloads == true || !next.reloads)
-            guard !isTold else { return }
-            announced = next
+        announcements.withLock { said in
+            guard let ready = nextVersion,
+                let event = said.becomesReady(ready, reloads: starts.reloads)
+            else { return }
             for page in pages
             where page.isWelcome && page.version != ready && getsNext(ready, page.session) {
-                bridge.announce(event(next), to: page.session)
+                bridge.announce(event, to: page.session)
             }
         }
     }
@@ -70,28 +67,63 @@ extension AppHandler {
 
     private func welcome(_ session: BridgeSessionID) {
         takeBackUnshown(session)
-        announced.withLock { announced in
+        announcements.withLock { said in
             guard pins.withLock({ $0.welcome(session: session.description) }) else { return }
             // Last: a page that the back button restored reloads only if `version-ready` is the first event it gets.
             defer { if let token = keptToken { bridge.give(token: token, to: session) } }
             let own = page(of: session)
-            tellEarlierRollbacks(to: session, of: own)
+            for left in said.rollbacks(toldTo: own) {
+                bridge.announce(left.event(to: own), to: session)
+            }
             tellOutlived(session, of: own)
             guard let ready = nextVersion else { return }
             // A page that cannot be told from others cannot have a version that has not begun.
             let page = own ?? cache.current?.site.version.description
             guard page != ready, getsNext(ready, session) else { return }
             // What was to be shown at once stays so if a worker hid its start.
-            let reloads = announced.map { $0.version == ready && $0.reloads } ?? false
-            let next = Announcement(
-                version: ready, reloads: reloads || starts.reloads || isLost(own))
-            bridge.announce(event(next), to: session)
+            let reloads = said.reloads(for: ready) || starts.reloads || isLost(own)
+            bridge.announce(.versionReady(version: ready, reload: reloads), to: session)
         }
+    }
+
+    /// Tells all pages that a version was rolled back, unless they were told.
+    func tellRollback(_ version: String, _ reason: String) {
+        let isNews = announcements.withLock { said in
+            let pages = pages
+            let ownCount = pages.count { $0.version == version }
+            let new = said.rollBack(version, reason, at: secondsNow(), ownCount: ownCount)
+            guard let new else { return false }
+            for page in pages where page.isWelcome {
+                bridge.announce(new.event(to: page.version), to: page.session)
+            }
+            return true
+        }
+        if isNews { notice("version \(version) was rolled back: \(reason)") }
+    }
+
+    /// Tells a page that it has outlived the server which watched the start of its version.
+    ///
+    /// Nobody watches that start until a navigation repeats it, so the page reloads itself, once in this process. A
+    /// version that was never started, such as one opened by a stranger's link, has lost nothing.
+    private func tellOutlived(_ session: BridgeSessionID, of own: String?) {
+        guard let own, let startup else { return }
+        let lifecycle = cache.lifecycle
+        let isDue = startup.ask {
+            $0.candidate(lifecycle) == own && $0.isDue(lifecycle) && $0.heldBack != lifecycle
+        }
+        guard isDue, lifecycle.isBeingTried(own), getsNext(own, session),
+            lifecycle.attempts.contains(where: { $0.version == own })
+        else { return }
+        // If this cannot be determined, a navigation finds out.
+        if let watcher = try? store.versions.startWatcher(), watcher.process != nil { return }
+        let reason = "the server that had started it ended before anything confirmed that it works"
+        bridge.announce(
+            .rolledBack(version: own, reason: reason, own: true, at: begunAt), to: session)
     }
 
     /// Tells a page that was away whether its version has gone meanwhile: it gets 409 until it is loaded again.
     private func tellOfLoss(to session: BridgeSessionID) {
-        announced.withLock { _ in
+        announcements.withLock { _ in
             guard isLost(page(of: session)), let ready = nextVersion, getsNext(ready, session)
             else { return }
             bridge.announce(.versionReady(version: ready, reload: true), to: session)
@@ -122,10 +154,6 @@ extension AppHandler {
         if cache.current?.site.version.description == version { return true }
         let isKnown = mayBeStartedByOthers(version)
         return pins.withLock { $0.mayStart(session: session.description, again: isKnown) }
-    }
-
-    private func event(_ next: Announcement) -> BridgeEvent {
-        .versionReady(version: next.version, reload: next.reloads)
     }
 
     /// The pages of all open sessions, and whether they were told what waited for them.

@@ -58,8 +58,7 @@ extension AppHandler {
     /// The pages come from the old store; they are treated as after a restart of the server.
     private func letGoOfPages() {
         pins.withLock { $0.forgetPages(run: Self.newRun()) }
-        announced.withLock { $0 = nil }
-        rollbacks.withLock { $0 = [] }
+        announcements.withLock { $0.forgetVersions() }
     }
 
     static func newRun() -> String { String(newBrowser().prefix(8)) }

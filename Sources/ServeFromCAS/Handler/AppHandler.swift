@@ -29,21 +29,12 @@ final class AppHandler: RequestHandler {
     private let dashboard: DashboardHandler?
     let cookieName: String
     let loops: [LoopState]
-    /// The version that pages were last told of, or had from the start; never locked by loops.
-    let announced = Mutex<Announcement?>(nil)
-    /// The versions rolled back recently and not shown again.
-    let rollbacks = Mutex<[Rollback]>([])
+    /// Locked while pages are told, so that two threads do not say the same; by loops only where no start is watched.
+    let announcements = Mutex<Announcements>(Announcements())
     let begunAt = secondsNow()
-    let stalePages = Mutex<[String: Duration]>([:])
     /// Work that may wait for the store, or for another process.
     let storeWork = WorkQueue()
-    let loopsToRead = Mutex<[EventLoop]>([])
     let isStopping = Atomic<Bool>(false)
-
-    struct Announcement: Equatable {
-        var version: String
-        var reloads = false
-    }
 
     var startup: StartWatch? { starts.watch }
 

@@ -310,14 +310,14 @@ struct ServiceWorkerTests {
         try store.versions.activate("2")
         try expect(app.browser().navigate().text.contains("2"))
         let before = SystemClock.now - .seconds(43_201)
-        app.server.handler.stalePages.withLock { told in
-            for number in 0..<1000 { told["\(number) 2"] = before }
+        app.server.handler.announcements.withLock { said in
+            for number in 0..<1000 { _ = said.staysKept("\(number)", insteadOf: "2", now: before) }
         }
         _ = try tellStale(browser)
         try app.wait(for: "the notice") {
             app.notices.all.contains { $0.contains("a service worker shows version 1") }
         }
-        expect(app.server.handler.stalePages.withLock { $0.count }, equals: 1)
+        expect(app.server.handler.announcements.withLock { $0.stalePages.count }, equals: 1)
     }
 
     @Test(
