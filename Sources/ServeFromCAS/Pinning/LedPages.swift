@@ -5,14 +5,9 @@ import WebServer
 ///
 /// Where such a page goes by itself, or if it loads itself again, that is the other's doing too: it may close the window
 /// at any time. What a person does there is not.
-struct LedPages {
-    private struct Place: Hashable {
-        /// `nil` if its requests had no cookie yet.
-        var browser: String?
-        var path: [UInt8]
-    }
-
-    private var places: [(place: Place, at: Duration)] = []
+struct LedPages: Sendable {
+    /// `browser`: `nil` if its requests had no cookie yet.
+    private var places: [(browser: String?, path: [UInt8], at: Duration)] = []
 
     private static let countMax = 256
     private static let lifetime = Duration.seconds(3600)
@@ -25,14 +20,12 @@ struct LedPages {
             head.isFromAnotherOrigin
             || head.isUnaskedOwn
                 && places.contains { led in
-                    now - led.at < Self.lifetime
-                        && (led.place.browser == nil || led.place.browser == browser)
-                        && (led.place.path == request.path || led.place.path == request.referrer)
+                    now - led.at < Self.lifetime && (led.browser == nil || led.browser == browser)
+                        && (led.path == request.path || led.path == request.referrer)
                 }
         guard isLed else { return false }
-        let place = Place(browser: browser, path: request.path)
-        places.removeAll { $0.place == place }
-        places = places.suffix(Self.countMax - 1) + [(place, now)]
+        places.removeAll { $0.browser == browser && $0.path == request.path }
+        places = places.suffix(Self.countMax - 1) + [(browser, request.path, now)]
         return true
     }
 }

@@ -30,11 +30,10 @@ extension PinTable {
             return .serve(current, cookie: nil, mark: nil)
         }
         // The worker's pages send no navigation: after the open ones have gone, only the cookie tells their version.
-        var others: [VersionName] = isNews ? [] : otherVersions(name, now)
-        for load in browser.loads.reversed() where isNews && load.parent == nil && isLive(load, now)
-        {
-            if !others.contains(load.version) { others.append(load.version) }
-        }
+        let others =
+            isNews
+            ? Self.versions(browser.loads.filter { $0.parent == nil && isLive($0, now) })
+            : otherVersions(name, now)
         _ = markKept(current, name, now)
         return .serve(current, cookie: cookie(of: name, current, others), mark: nil)
     }
@@ -80,29 +79,19 @@ extension PinTable {
                 $0.begunAt > worker.givenAt && $0.isAnswered && $0.version != worker.version
             }
             return isMet
-                ? doubt(worker, pages, of: request, cookie)
+                ? doubt(Self.versions(pages, after: [worker.version]), of: request, cookie)
                 : .serve(worker.version, cookie: nil, mark: nil)
         }
         // It may still be installing, or show a page that it kept and that has not reported yet.
         guard pages.allSatisfy({ $0.begunAt <= worker.givenAt && $0.version != worker.version }),
             browser.keepsPages || now - worker.givenAt <= limits.grace
         else { return nil }
-        return doubt(worker, pages, of: request, cookie)
+        return doubt(Self.versions(pages, after: [worker.version]), of: request, cookie)
     }
 
     func isInstalling(_ worker: Worker, _ browser: Browser, _ now: Duration) -> Bool {
         now - worker.askedAt <= limits.installing * (browser.keepsPages ? 3 : 1)
             && now - worker.givenAt <= limits.loadingMax
-    }
-
-    private mutating func doubt(
-        _ worker: Worker, _ pages: [Load], of request: PinRequest, _ cookie: PinCookie
-    ) -> Decision {
-        var versions = [worker.version]
-        for load in pages.reversed() where !versions.contains(load.version) {
-            versions.append(load.version)
-        }
-        return doubt(versions, of: request, cookie)
     }
 
     /// The answer to a `SharedWorker`, which pages share, and to requests for its script: the version of its pages
