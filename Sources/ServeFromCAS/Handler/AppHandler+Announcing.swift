@@ -18,7 +18,7 @@ extension AppHandler {
                 let event = said.becomesReady(ready, reloads: starts.reloads)
             else { return }
             for page in pages
-            where page.isWelcome && page.version != ready && getsNext(ready, page.session) {
+            where !page.isNewcomer && page.version != ready && getsNext(ready, page.session) {
                 bridge.announce(event, to: page.session)
             }
         }
@@ -44,17 +44,16 @@ extension AppHandler {
         _ session: BridgeSessionID, _ connection: ConnectionID, saying query: BridgeQuery
     ) {
         let (name, now) = (session.description, SystemClock.now)
-        let (isBack, isNewcomer, version, browser) = pins.withLock { pins in
+        let (isBack, heard) = pins.withLock { pins -> (Bool, PinTable.Heard?) in
+            // It may have ended.
+            guard pins.sessions[name] != nil else { return (false, nil) }
             let isBack = pins.hold(
                 session: name, connection: connection.raw, word: query.word,
                 address: query.address, isEmbedded: query.isEmbedded,
                 isFromNetwork: query.isFromNetwork, now: now)
-            return (
-                isBack, pins.hear(session: name, now: now),
-                pins.version(session: name)?.description, pins.browser(ofSession: name)
-            )
+            return (isBack, pins.hear(session: name, now: now))
         }
-        guard isNewcomer else {
+        guard let (version, browser) = heard else {
             if isBack { _ = storeWork.add { self.tellOfLoss(to: session) } }
             return
         }
@@ -93,7 +92,7 @@ extension AppHandler {
             let ownCount = pages.count { $0.version == version }
             let new = said.rollBack(version, reason, at: secondsNow(), ownCount: ownCount)
             guard let new else { return false }
-            for page in pages where page.isWelcome {
+            for page in pages where !page.isNewcomer {
                 bridge.announce(new.event(to: page.version), to: page.session)
             }
             return true
@@ -156,16 +155,13 @@ extension AppHandler {
         return pins.withLock { $0.mayStart(session: session.description, again: isKnown) }
     }
 
-    /// The pages of all open sessions, and whether they were told what waited for them.
-    var pages: [(session: BridgeSessionID, version: String?, isWelcome: Bool)] {
-        let open = bridge.sessions
-        return pins.withLock { pins in
-            open.map { session in
+    /// The pages of all open sessions, and which have not been told yet what waits for them.
+    var pages: [(session: BridgeSessionID, version: String?, isNewcomer: Bool)] {
+        pins.withLock { pins in
+            bridge.sessions.map { session in
                 let name = session.description
-                return (
-                    session, pins.version(session: name)?.description,
-                    pins.isWelcome(session: name)
-                )
+                let version = pins.version(session: name)?.description
+                return (session, version, pins.sessions[name]?.isNewcomer == true)
             }
         }
     }

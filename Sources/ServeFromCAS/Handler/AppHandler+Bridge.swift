@@ -60,7 +60,7 @@ extension AppHandler {
                 guard let poll = held.poll,
                     let response = bridge.answer(to: poll, now: self.pollTime(poll))
                 else { return }
-                self.endHolding(held)
+                self.pins.withLock { $0.polls[poll.ticket] = nil }
                 exchange.answer(response)
             }
         }
@@ -70,35 +70,29 @@ extension AppHandler {
             let name = poll.session.description
             let browser =
                 pins.withLock { $0.browser(ofSession: name) } ?? browser(of: head, exchange)
-            // A request that names no browser need not come from one.
-            guard browser.map({ name in pins.withLock { $0.beginPoll(of: name) } }) ?? true else {
-                var response =
-                    bridge.answer(to: poll, now: max(SystemClock.now, poll.deadline))
-                    ?? PlainAnswer.response(410, "The session has ended.", method: .get)
+            guard pins.withLock({ $0.beginPoll(of: browser, ticket: poll.ticket) }) else {
+                var response = finalAnswer(to: poll)
                 response.head.add("Retry-After", "2")
                 return .response(response)
             }
             held.poll = poll
-            held.browser = browser
             let left = bridge.nextDeadline(of: poll) - pollTime(poll)
             return .later(
                 within: max(0, left.milliseconds),
                 otherwise: {
-                    self.endHolding(held)
-                    return bridge.answer(to: poll, now: max(SystemClock.now, poll.deadline))
-                        ?? PlainAnswer.response(410, "The session has ended.", method: .get)
+                    self.pins.withLock { $0.polls[poll.ticket] = nil }
+                    return self.finalAnswer(to: poll)
                 },
                 gone: {
-                    self.endHolding(held)
+                    self.pins.withLock { $0.polls[poll.ticket] = nil }
                     bridge.unlink(poll.session, ticket: poll.ticket, now: SystemClock.now)
                 })
         }
     }
 
-    private func endHolding(_ held: HeldPoll) {
-        guard let browser = held.browser else { return }
-        held.browser = nil
-        pins.withLock { $0.endPoll(of: browser) }
+    private func finalAnswer(to poll: BridgePoll) -> Response {
+        bridge.answer(to: poll, now: max(SystemClock.now, poll.deadline))
+            ?? PlainAnswer.response(410, "The session has ended.", method: .get)
     }
 
     /// The time used to judge held requests: when the server stops, all of them are due.
@@ -115,7 +109,6 @@ extension AppHandler {
     /// The poll that a wake is for; `@unchecked Sendable`: only the loop's thread sets and reads it.
     private final class HeldPoll: @unchecked Sendable {
         var poll: BridgePoll?
-        var browser: String?
     }
 
     private func openSocket(

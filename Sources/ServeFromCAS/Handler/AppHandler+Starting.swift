@@ -5,80 +5,75 @@ import WebServer
 
 // What must be done for a page before it is answered.
 extension AppHandler {
-    /// What a navigation gets once what it begins has begun.
-    enum PageBeginning: Sendable {
-        /// The answer to a request.
-        case page(RequestHead)
-        /// The way to another page, which begins it.
-        case elsewhere(Response)
-    }
-
-    private enum Beginning {
-        case none
-        case start(RequestHead)
-        case elsewhere(Response)
-        /// The current version, which nobody has started, has no page for the request.
-        case unshown(String, reason: String)
-    }
-
     /// Before a page is answered: takes in changes of the lifecycle, and starts a version that waits.
     ///
-    /// May wait for other processes.
-    /// - Parameters:
-    ///   - browser: its browser, if that has a service worker.
-    ///   - end: by then the request has been answered, so nothing starts any more.
-    /// - Returns: `nil` if another process has locked the store for so long that nothing was started.
-    func pageBegins(
-        _ head: RequestHead, _ request: PinRequest, withWorkerOf browser: String?,
-        by end: SuspendingClock.Instant
-    ) -> PageBeginning? {
+    /// May wait for other processes; `isBusy` if one has locked the store for so long that nothing was started.
+    /// - Parameter browser: its browser, if that has a service worker.
+    func begin(_ asked: inout PageRequest, _ request: PinRequest, withWorkerOf browser: String?) {
+        asked.hasBegun = true
         follow()
-        guard let startup else { return .page(head) }
-        guard SuspendingClock.now < end else { return nil }
+        guard let startup else { return }
+        // By then the request has been answered, so nothing starts any more.
+        asked.isBusy = asked.end.map { SuspendingClock.now >= $0 } ?? false
+        guard !asked.isBusy else { return }
         do throws(StoreError) {
-            switch try beginning(head, request, startup) {
-            case .none: return .page(head)
-            case .elsewhere(let instead): return .elsewhere(instead)
-            case .start(let start):
-                let lifecycle = cache.lifecycle
-                let isUntrusted = mayBeOfStranger(head, request)
-                let isOthers = isUntrusted || head.isFromAnotherOrigin
-                let begun = try startup.judge { (judge, ledger) throws(StoreError) in
-                    try judge.pageBegins(
-                        lifecycle, ledger, now: SystemClock.now,
-                        isCounted: !isOthers)
-                }
-                guard let begun else {
-                    // A watcher that still runs will report its judgement soon enough.
-                    if let watcher = try otherWatcher(), watcher.isStopped {
-                        startFailure.tell(watcher.watching)
-                    }
-                    return .page(head)
-                }
-                startFailure.end()
-                starts.begin(
-                    begun.version, byToken: head.hasSecret, isOthers: isOthers,
-                    behind: worker(head, in: browser, before: begun))
-                if let left = begun.left { tellRollback(left.from, left.reason) }
-                try heedEarlierWords(of: begun.version, startup)
-                follow()
-                // Not before: until then the cookies of other pages name what is current.
-                if isUntrusted { starts.note(.untrusted) } else { starts.end(.untrusted) }
-                return .page(start)
-            case .unshown(let version, let reason):
-                let left = try startup.judge { (judge, ledger) throws(StoreError) in
-                    try judge.leaveUnshown(version, reason, ledger)
-                }
-                guard let left else { return .page(head) }
-                tellRollback(left.from, left.reason)
-                follow()
-                return .page(head)
+            if let start = try start(&asked, request, startup),
+                try begin(asked.head, request, startup, withWorkerOf: browser)
+            {
+                asked.head = start
             }
         } catch {
             // A store that cannot be written would report this for each page.
             startFailure.tell("unable to start the pending version: \(error.message)")
-            return error.code == .locked ? nil : .page(head)
+            asked.isBusy = error.code == .locked
         }
+    }
+
+    /// - Returns: whether anything has started.
+    private func begin(
+        _ head: RequestHead, _ request: PinRequest, _ startup: StartWatch,
+        withWorkerOf browser: String?
+    ) throws(StoreError) -> Bool {
+        let lifecycle = cache.lifecycle
+        let isUntrusted = mayBeOfStranger(head, request)
+        let isOthers = isUntrusted || head.isFromAnotherOrigin
+        let begun = try startup.judge { (judge, ledger) throws(StoreError) in
+            try judge.pageBegins(lifecycle, ledger, now: SystemClock.now, isCounted: !isOthers)
+        }
+        guard let begun else {
+            // A watcher that still runs will report its judgement soon enough.
+            if let watcher = try otherWatcher(), watcher.isStopped {
+                startFailure.tell(watcher.watching)
+            }
+            return false
+        }
+        startFailure.end()
+        starts.begin(
+            begun.version, byToken: head.hasSecret, isOthers: isOthers,
+            behind: worker(head, in: browser, before: begun))
+        if let left = begun.left { tellRollback(left.from, left.reason) }
+        // An open page of it may have confirmed it before its navigation came.
+        let isConfirmed = pins.withLock { pins in
+            pins.sessions.values.contains { $0.earlyWord == begun.version }
+        }
+        if isConfirmed { _ = try startup.confirm(begun.version) }
+        follow()
+        // Not before: until then the cookies of other pages name what is current.
+        if isUntrusted { starts.note(.untrusted) } else { starts.end(.untrusted) }
+        return true
+    }
+
+    /// Lets the judge leave the current version, and tells the pages if it did.
+    @discardableResult
+    func leave(
+        _ startup: StartWatch,
+        _ decide: (inout StartJudge, any StartLedger) throws(StoreError) -> LeftVersion?
+    ) throws(StoreError) -> Bool {
+        guard let left = try startup.judge(decide) else { return false }
+        // Before anyone else notices the change without knowing the reason.
+        tellRollback(left.from, left.reason)
+        follow()
+        return true
     }
 
     func isPageNews(_ head: borrowing RequestHead) -> Bool {
@@ -152,17 +147,18 @@ extension AppHandler {
         return watcher
     }
 
+    /// The request to answer if a page starts a version; otherwise `nil`, perhaps with an answer in its place.
     /// - Throws: `.locked` if that cannot be determined before the request's time is over.
-    private func beginning(
-        _ head: RequestHead, _ request: PinRequest, _ startup: StartWatch
-    ) throws(StoreError) -> Beginning {
-        let lifecycle = cache.lifecycle
+    private func start(
+        _ asked: inout PageRequest, _ request: PinRequest, _ startup: StartWatch
+    ) throws(StoreError) -> RequestHead? {
+        let (head, lifecycle) = (asked.head, cache.lifecycle)
         guard StartRule.mayStart(head),
             startup.ask({ $0.isDue(lifecycle) }),
             let candidate = startup.ask({ $0.candidate(lifecycle) }),
             !head.isFromAnotherOrigin && !mayBeOfStranger(head, request)
                 || mayBeStartedByOthers(candidate)
-        else { return .none }
+        else { return nil }
         let site: Site
         do throws(StoreError) {
             site = try cache.open(VersionName(candidate)).site
@@ -170,25 +166,30 @@ extension AppHandler {
             // Continuing would wait for the same lock.
             if error.code == .locked { throw error }
             // Starting a version that cannot be shown notices this, and rolls back.
-            return .start(head)
+            return head
         }
         if let start = StartRule.start(head, site), canSend(start, site),
             head.isWorkerScript ? bringsPages(start, site) : isOfApp(start, site)
         {
             // What does not follow it has no page, and starts nothing.
-            return insteadOfLostPage(head, request, site).map { .elsewhere($0) } ?? .start(start)
+            asked.instead = insteadOfLostPage(head, request, site)
+            return asked.instead == nil ? start : nil
         }
         guard let reason = startPage.unfitness(of: site) else {
             tellWaiting(head, site)
-            return .none
+            return nil
         }
-        guard candidate == lifecycle.current else {
+        if candidate != lifecycle.current {
             // It waits for another page; the current version is shown.
             startFailure.tell("version \(candidate) is not started: \(reason)")
             startup.holdBack(lifecycle)
-            return .none
+        } else if isShownBetter(head, site, lifecycle) {
+            // Nobody has started it, and it has no page for the request.
+            try leave(startup) { (judge, ledger) throws(StoreError) in
+                try judge.leaveUnshown(candidate, reason, ledger)
+            }
         }
-        return isShownBetter(head, site, lifecycle) ? .unshown(candidate, reason: reason) : .none
+        return nil
     }
 
     /// Reports that a version waits behind a page that only the current one has (`--fallback none`).

@@ -15,23 +15,20 @@ extension AppHandler {
     }
 
     private func isOf(_ answered: String, _ word: PageWord?) -> Bool {
-        guard let word else { return true }
-        return word.version?.description == answered
+        word.map { $0.version?.description == answered } ?? true
     }
 
-    /// What may show another page in place of one that starts a version; `nil` if nothing can.
-    ///
-    /// The worker itself makes a start (by its script, or a page by its address) beside the open pages. A navigation may
-    /// end a page, or be another tab's, so only a page that has just come may be what the worker shows for it.
+    /// The worker that may show another page in place of one that starts a version.
     func worker(
         _ head: RequestHead, in browser: String?, before begun: Begun
     ) -> Starts.BehindWorker? {
         // A module worker's script is asked for without the cookie.
         guard browser != nil || head.isNavigationOfWorker || head.isWorkerScript else { return nil }
+        // A worker starts a version (by its script, or a page by its address) beside the open pages. A navigation may end
+        // a page, or be another tab's: what the worker shows for it is a page that has just come.
         let isOfWorker = head.isWorkerScript || head.isPageOfWorker
         let since = isOfWorker ? nil : SystemClock.now - .seconds(30)
-        let open = bridge.sessions.map(\.description)
-        let isHeard = pins.withLock { $0.hasPage(in: open, of: browser, heardSince: since) }
+        let isHeard = pins.withLock { $0.hasHeard(from: browser, since: since) }
         return Starts.BehindWorker(
             version: begun.version, token: begun.token, browser: browser,
             isOlderAlone: isHeard ? !isShown(begun.version) : nil)
@@ -114,11 +111,10 @@ extension AppHandler {
         _ version: String, _ reason: String, _ startup: StartWatch, rests: Bool = false
     ) -> Bool {
         do throws(StoreError) {
-            let left = try startup.judge { (judge, ledger) throws(StoreError) in
+            let isLeft = try leave(startup) { (judge, ledger) throws(StoreError) in
                 try judge.takeBackUnshown(version, reason, rests: rests, ledger)
             }
-            if let left { tellRollback(left.from, left.reason) }
-            follow()
+            if !isLeft { follow() }
             return true
         } catch {
             startFailure.tell("unable to take back a start that nobody saw: \(error.message)")
@@ -142,11 +138,5 @@ extension AppHandler {
         }
         guard let excuse else { return true }
         return takeBackUnshown(version, excuse.reason, startup, rests: excuse.rests)
-    }
-
-    /// When a version starts: an open page of it may have confirmed it before its navigation came.
-    func heedEarlierWords(of version: String, _ startup: StartWatch) throws(StoreError) {
-        let isConfirmed = pins.withLock { $0.sessions.values.contains { $0.earlyWord == version } }
-        if isConfirmed { _ = try startup.confirm(version) }
     }
 }

@@ -5,24 +5,19 @@ import VersionTree
 // Service workers that keep pages, as far as their pages report, and servers that refuse workers.
 extension AppHandler {
     /// Handles the report of a page that reloading left outdated: its worker keeps it.
-    func noteStalePage(_ head: RequestHead, _ exchange: Exchange) -> Answer {
-        switch ownSession(head, ReservedRoute.stalePage.rawValue, "What a page says of itself") {
-        case .refused(let answer): return answer
-        case .page(let session):
-            let browser = browser(of: head, exchange)
-            // Loaded again, the page is what the next page gets.
-            if pins.withLock({ $0.noteKeeping(session: session.description, browser: browser) }) {
-                return Self.empty(205)
-            }
-            let word = BridgeQuery(head).word
-            _ = storeWork.add {
-                guard let next = self.nextVersion, word?.version?.description != next else {
-                    return
-                }
-                self.recordStalePage(insteadOf: next, word)
-            }
-            return Self.empty(204)
+    func noteStalePage(_ head: RequestHead, _ exchange: Exchange) throws(Refusal) -> Answer {
+        let session = try ownSession(head, "What a page says of itself")
+        let browser = browser(of: head, exchange)
+        // Loaded again, the page is what the next page gets.
+        if pins.withLock({ $0.noteKeeping(session: session.description, browser: browser) }) {
+            return Self.empty(205)
         }
+        let word = BridgeQuery(head).word
+        _ = storeWork.add {
+            guard let next = self.nextVersion, word?.version?.description != next else { return }
+            self.recordStalePage(insteadOf: next, word)
+        }
+        return Self.empty(204)
     }
 
     /// Records in the event log that a worker keeps a page; each once, for a while.
@@ -38,7 +33,7 @@ extension AppHandler {
         store.versions.note(.stalePage(version: version, shown: shown))
     }
 
-    /// A page of a version has confirmed it.
+    /// A page of a version has confirmed it, so no worker keeps another in its place any more.
     ///
     /// If the version is already known good, the confirmation alone is not recorded, but `castree status` waits for
     /// it.

@@ -155,7 +155,7 @@ final class AppHandler: RequestHandler {
         guard PinRequest.isOfPage(head) else {
             return .response(adding(cookies, to: respondCurrent(head, state)))
         }
-        return respondPinned(head, exchange, cookies)
+        return respondPinned(PageRequest(head: head), exchange, cookies)
     }
 
     /// A browser that was shown pages is refused what a page asks for: where a worker answers navigations, nobody sees that.
@@ -270,8 +270,9 @@ extension AppHandler.Parts {
         try Self.protectShell(options, versions)
         token =
             options.requiresToken
-            ? try Self.token(memory, versions, memoryFailure, isNew: options.renewsToken) : nil
-        pageKey = try Self.pageKey(memory, versions, memoryFailure)
+            ? try Self.secret(\.token, memory, versions, memoryFailure, isNew: options.renewsToken)
+            : nil
+        pageKey = try Self.secret(\.pageKey, memory, versions, memoryFailure)
         dashboardToken = try options.dashboard.map { (dashboard) throws(StoreError) in
             if let token = dashboard.token { return token }
             return try randomToken() + randomToken()
@@ -312,33 +313,20 @@ extension AppHandler.Parts {
                 + "\(shell) lets it be retired")
     }
 
-    /// The key of the store's cookies: the remembered one, or a new one, which lasts as long as the process if the
-    /// store cannot be written.
-    private static func pageKey(
-        _ memory: ServerMemory, _ versions: VersionStore, _ problem: FailureNotice
+    /// A secret of the store, the same for all its servers: the remembered one, or a new one, which lasts as long as
+    /// the process if the store cannot be written.
+    private static func secret(
+        _ secret: any WritableKeyPath<ServerMemory, String?> & Sendable, _ memory: ServerMemory,
+        _ versions: VersionStore, _ problem: FailureNotice, isNew: Bool = false
     ) throws(StoreError) -> String {
-        if let key = memory.pageKey { return key }
+        if !isNew, let known = memory[keyPath: secret] { return known }
         let new = try randomToken() + randomToken()
-        let key = ServerMemory.remember(versions, problem) { memory -> String in
-            let key = memory.pageKey ?? new
-            memory.pageKey = key
-            return key
+        let kept = ServerMemory.remember(versions, problem) { memory -> String in
+            let kept = isNew ? new : memory[keyPath: secret] ?? new
+            memory[keyPath: secret] = kept
+            return kept
         }
-        return key ?? new
-    }
-
-    /// The token of the store, the same for all its servers: the remembered one, or a new one.
-    private static func token(
-        _ memory: ServerMemory, _ versions: VersionStore, _ problem: FailureNotice, isNew: Bool
-    ) throws(StoreError) -> String {
-        if !isNew, let token = memory.token { return token }
-        let new = try randomToken() + randomToken()
-        let token = ServerMemory.remember(versions, problem) { memory -> String in
-            let token = isNew ? new : memory.token ?? new
-            memory.token = token
-            return token
-        }
-        return token ?? new
+        return kept ?? new
     }
 
     private static func proxies(_ options: AppServerOptions) throws(StoreError) -> ProxyTable? {

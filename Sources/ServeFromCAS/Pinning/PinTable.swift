@@ -197,8 +197,8 @@ struct PinTable: Sendable {
     var nextLoad: UInt64 = 0
     /// By hints, the version to which this run last gave a mark, in whichever browser.
     var given: [UInt8: VersionName] = [:]
-    /// How many requests of each browser wait for what its pages are to be told.
-    var polls: [String: Int] = [:]
+    /// The browsers of the requests that wait for what pages are to be told, by ticket.
+    var polls: [UInt64: String] = [:]
     /// The pages to which other origins have led.
     var led = LedPages()
     /// How many requests were in doubt because their cookies, or cookie and mark, contradicted each other.

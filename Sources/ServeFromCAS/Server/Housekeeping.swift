@@ -16,9 +16,9 @@ enum Housekeeping {
         while !Task.isCancelled {
             let now = SystemClock.now
             look(handler, now: now) { judgement in
-                // The confirmation of a start may be waiting to be read.
-                let all = Array(repeatElement(loops, count: rounds).joined())
-                goRound(all[...]) {
+                // The confirmation of a start may be waiting to be read: after three rounds its connection is accepted,
+                // its request is read, and the work for it is in the queue.
+                goRound((loops + loops + loops)[...]) {
                     // If the queue is full, nothing is judged now: this is called again soon.
                     _ = handler.storeWork.add(judgement)
                 }
@@ -35,11 +35,7 @@ enum Housekeeping {
         }
     }
 
-    /// How many rounds every loop makes until a waiting connection is accepted, its request is read, and the work for
-    /// it is in the queue.
-    private static let rounds = 3
-
-    /// Does `work` after all requests that have arrived by now are read, unless a loop has ended.
+    /// Does `work` after loops have run in turn, unless one has ended.
     private static func goRound(
         _ loops: ArraySlice<EventLoop>, then work: @escaping @Sendable () -> Void
     ) {
