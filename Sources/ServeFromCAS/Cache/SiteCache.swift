@@ -77,21 +77,29 @@ final class SiteCache: Sendable {
     /// - Throws: why it cannot be shown; then nothing has changed.
     func move(to versions: VersionStore) throws(StoreError) {
         let shell = try openShell(in: versions)
-        replace(isEmptied: false) { [store] in
-            $0.shell = shell
+        letGo { [store] state in
+            state = State(shell: shell, isClosed: state.isClosed)
             store.adopt(versions)
+            followFailure.end()
         }
     }
 
-    func empty() { replace(isEmptied: true) { $0.shell = nil } }
-
-    private func replace(isEmptied: Bool, _ change: (inout State) -> Void) {
-        let dropped = state.withLock { state -> State in
-            let dropped = state
-            state = State(isEmptied: isEmptied, isClosed: state.isClosed)
-            change(&state)
+    func empty() {
+        letGo { state in
+            state = State(isEmptied: true, isClosed: state.isClosed)
             followFailure.end()
-            generation.add(1, ordering: .releasing)
+        }
+    }
+
+    func clear() {
+        letGo { ($0.entries, $0.current, $0.shell, $0.isClosed) = ([:], nil, nil, true) }
+    }
+
+    private func letGo(_ change: (inout State) -> Void) {
+        let dropped = state.withLock { state -> State in
+            defer { generation.add(1, ordering: .releasing) }
+            let dropped = state
+            change(&state)
             return dropped
         }
         // Their pins are released here, outside the lock.
@@ -322,19 +330,6 @@ final class SiteCache: Sendable {
                 }
             }
         }
-    }
-
-    func clear() {
-        let dropped = state.withLock { state -> State in
-            let dropped = state
-            state.entries = [:]
-            state.current = nil
-            state.shell = nil
-            state.isClosed = true
-            generation.add(1, ordering: .releasing)
-            return dropped
-        }
-        withExtendedLifetime(dropped) {}
     }
 
     /// Removes what is neither current nor in `pinned`; the caller releases it.

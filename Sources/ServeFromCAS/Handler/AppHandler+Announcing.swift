@@ -9,21 +9,17 @@ extension AppHandler {
     func follow() {
         guard lookForStore() else { return }
         if let change = cache.refresh() {
-            noteRollback(change.before, change.now)
+            let left = announcements.withLock { $0.changes(change.before, change.now) }
+            if let left { tellRollback(left.version, left.reason) }
             options.onLifecycleChange?(change.before, change.now)
         }
-        // Held during the announcement, so that two threads do not announce the same thing.
-        announced.withLock { announced in
-            guard let ready = nextVersion else { return }
-            let next = Announcement(version: ready, reloads: reloadsPages)
-            let isTold =
-                announced?.version == ready && (announced?.reloads == true || !next.reloads)
-            guard !isTold else { return }
-            announced = next
-            let newcomers = newcomers.withLock { $0 }
-            for session in bridge.sessions where !newcomers.contains(session) {
-                guard page(of: session) != ready, getsNext(ready, session) else { continue }
-                bridge.announce(event(next), to: session)
+        announcements.withLock { said in
+            guard let ready = nextVersion,
+                let event = said.becomesReady(ready, reloads: starts.reloads)
+            else { return }
+            for page in pages
+            where !page.isNewcomer && page.version != ready && getsNext(ready, page.session) {
+                bridge.announce(event, to: page.session)
             }
         }
     }
@@ -32,17 +28,12 @@ extension AppHandler {
         switch change {
         case .opened(let session):
             // Whose page it is, is not known yet.
-            newcomers.withLock { _ = $0.insert(session) }
-            pins.withLock { $0.open(session: session.description) }
+            pins.withLock { $0.open(session: session.description, isNewcomer: true) }
         case .closed(let session, _):
-            newcomers.withLock { _ = $0.remove(session) }
-            hidden.withLock { _ = $0.remove(session) }
-            heardAt.withLock { $0[session] = nil }
-            earlyWords.withLock { $0[session] = nil }
             pins.withLock { $0.leave(session: session.description, now: SystemClock.now) }
         case .refused:
             // It may be the page that was to confirm the version shown.
-            isRefused.store(true, ordering: .relaxed)
+            starts.note(.refused)
         }
     }
 
@@ -52,47 +43,86 @@ extension AppHandler {
     func hold(
         _ session: BridgeSessionID, _ connection: ConnectionID, saying query: BridgeQuery
     ) {
-        let isBack = pins.withLock {
-            $0.hold(
-                session: session.description, connection: connection.raw, word: query.word,
+        let (name, now) = (session.description, SystemClock.now)
+        let (isBack, heard) = pins.withLock { pins -> (Bool, PinTable.Heard?) in
+            // It may have ended.
+            guard pins.sessions[name] != nil else { return (false, nil) }
+            let isBack = pins.hold(
+                session: name, connection: connection.raw, word: query.word,
                 address: query.address, isEmbedded: query.isEmbedded,
-                isFromNetwork: query.isFromNetwork, now: SystemClock.now)
+                isFromNetwork: query.isFromNetwork, now: now)
+            return (isBack, pins.hear(session: name, now: now))
         }
-        guard newcomers.withLock({ $0.contains(session) }) else {
+        guard let (version, browser) = heard else {
             if isBack { _ = storeWork.add { self.tellOfLoss(to: session) } }
             return
         }
-        noteHeard(session)
+        starts.hear(version, in: browser)
         // A start in progress may wait for the store, and so may a look for the page's version. If the queue is full,
         // the session is told with its next request, or at the next change.
-        guard startup != nil || !isHere(page(of: session)) else { return welcome(session) }
+        guard startup != nil || !isHere(version) else { return welcome(session) }
         _ = storeWork.add { self.welcome(session) }
     }
 
     private func welcome(_ session: BridgeSessionID) {
         takeBackUnshown(session)
-        announced.withLock { announced in
-            guard newcomers.withLock({ $0.remove(session) }) != nil else { return }
+        announcements.withLock { said in
+            guard pins.withLock({ $0.welcome(session: session.description) }) else { return }
             // Last: a page that the back button restored reloads only if `version-ready` is the first event it gets.
             defer { if let token = keptToken { bridge.give(token: token, to: session) } }
             let own = page(of: session)
-            tellEarlierRollbacks(to: session, of: own)
+            for left in said.rollbacks(toldTo: own) {
+                bridge.announce(left.event(to: own), to: session)
+            }
             tellOutlived(session, of: own)
             guard let ready = nextVersion else { return }
             // A page that cannot be told from others cannot have a version that has not begun.
             let page = own ?? cache.current?.site.version.description
             guard page != ready, getsNext(ready, session) else { return }
             // What was to be shown at once stays so if a worker hid its start.
-            let reloads = announced.map { $0.version == ready && $0.reloads } ?? false
-            let next = Announcement(
-                version: ready, reloads: reloads || reloadsPages || isLost(own))
-            bridge.announce(event(next), to: session)
+            let reloads = said.reloads(for: ready) || starts.reloads || isLost(own)
+            bridge.announce(.versionReady(version: ready, reload: reloads), to: session)
         }
+    }
+
+    /// Tells all pages that a version was rolled back, unless they were told.
+    func tellRollback(_ version: String, _ reason: String) {
+        let isNews = announcements.withLock { said in
+            let pages = pages
+            let ownCount = pages.count { $0.version == version }
+            let new = said.rollBack(version, reason, at: secondsNow(), ownCount: ownCount)
+            guard let new else { return false }
+            for page in pages where !page.isNewcomer {
+                bridge.announce(new.event(to: page.version), to: page.session)
+            }
+            return true
+        }
+        if isNews { notice("version \(version) was rolled back: \(reason)") }
+    }
+
+    /// Tells a page that it has outlived the server which watched the start of its version.
+    ///
+    /// Nobody watches that start until a navigation repeats it, so the page reloads itself, once in this process. A
+    /// version that was never started, such as one opened by a stranger's link, has lost nothing.
+    private func tellOutlived(_ session: BridgeSessionID, of own: String?) {
+        guard let own, let startup else { return }
+        let lifecycle = cache.lifecycle
+        let isDue = startup.ask {
+            $0.candidate(lifecycle) == own && $0.isDue(lifecycle) && $0.heldBack != lifecycle
+        }
+        guard isDue, lifecycle.isBeingTried(own), getsNext(own, session),
+            lifecycle.attempts.contains(where: { $0.version == own })
+        else { return }
+        // If this cannot be determined, a navigation finds out.
+        if let watcher = try? store.versions.startWatcher(), watcher.process != nil { return }
+        let reason = "the server that had started it ended before anything confirmed that it works"
+        bridge.announce(
+            .rolledBack(version: own, reason: reason, own: true, at: begunAt), to: session)
     }
 
     /// Tells a page that was away whether its version has gone meanwhile: it gets 409 until it is loaded again.
     private func tellOfLoss(to session: BridgeSessionID) {
-        announced.withLock { _ in
+        announcements.withLock { _ in
             guard isLost(page(of: session)), let ready = nextVersion, getsNext(ready, session)
             else { return }
             bridge.announce(.versionReady(version: ready, reload: true), to: session)
@@ -121,16 +151,19 @@ extension AppHandler {
     /// Whether a session's page gets a version with its next navigation; pages embedded elsewhere start it only once.
     func getsNext(_ version: String, _ session: BridgeSessionID) -> Bool {
         if cache.current?.site.version.description == version { return true }
-        let (name, isKnown) = (session.description, mayBeStartedByOthers(version))
-        return pins.withLock {
-            !$0.isForeign(session: name) && (isKnown || !$0.embedded.contains(name))
-        }
+        let isKnown = mayBeStartedByOthers(version)
+        return pins.withLock { $0.mayStart(session: session.description, again: isKnown) }
     }
 
-    private var reloadsPages: Bool { starting.withLock { $0.rule.reloads } }
-
-    private func event(_ next: Announcement) -> BridgeEvent {
-        .versionReady(version: next.version, reload: next.reloads)
+    /// The pages of all open sessions, and which have not been told yet what waits for them.
+    var pages: [(session: BridgeSessionID, version: String?, isNewcomer: Bool)] {
+        pins.withLock { pins in
+            bridge.sessions.map { session in
+                let name = session.description
+                let version = pins.version(session: name)?.description
+                return (session, version, pins.sessions[name]?.isNewcomer == true)
+            }
+        }
     }
 
     func page(of session: BridgeSessionID) -> String? {

@@ -6,7 +6,7 @@ extension AppHandler {
     func answerBridge(_ head: RequestHead, _ exchange: Exchange) -> Answer {
         if head.value(of: "castree-refused") != nil, isOwn(head) {
             // By a proxy that leaves each address a part of the sessions: that is not the version's fault either.
-            isRefused.store(true, ordering: .relaxed)
+            starts.note(.refused)
             return .plain(503, "A proxy refuses this page a session; try again later.", head.method)
         }
         if WebSocketHandshake.isAsked(for: head) {
@@ -60,7 +60,7 @@ extension AppHandler {
                 guard let poll = held.poll,
                     let response = bridge.answer(to: poll, now: self.pollTime(poll))
                 else { return }
-                self.endHolding(held)
+                self.pins.withLock { $0.polls[poll.ticket] = nil }
                 exchange.answer(response)
             }
         }
@@ -70,52 +70,29 @@ extension AppHandler {
             let name = poll.session.description
             let browser =
                 pins.withLock { $0.browser(ofSession: name) } ?? browser(of: head, exchange)
-            guard mayHold(browser) else {
-                var response =
-                    bridge.answer(to: poll, now: max(SystemClock.now, poll.deadline))
-                    ?? PlainAnswer.response(410, "The session has ended.", method: .get)
+            guard pins.withLock({ $0.beginPoll(of: browser, ticket: poll.ticket) }) else {
+                var response = finalAnswer(to: poll)
                 response.head.add("Retry-After", "2")
                 return .response(response)
             }
             held.poll = poll
-            held.browser = browser
             let left = bridge.nextDeadline(of: poll) - pollTime(poll)
             return .later(
                 within: max(0, left.milliseconds),
                 otherwise: {
-                    self.endHolding(held)
-                    return bridge.answer(to: poll, now: max(SystemClock.now, poll.deadline))
-                        ?? PlainAnswer.response(410, "The session has ended.", method: .get)
+                    self.pins.withLock { $0.polls[poll.ticket] = nil }
+                    return self.finalAnswer(to: poll)
                 },
                 gone: {
-                    self.endHolding(held)
+                    self.pins.withLock { $0.polls[poll.ticket] = nil }
                     bridge.unlink(poll.session, ticket: poll.ticket, now: SystemClock.now)
                 })
         }
     }
 
-    /// How many requests of one browser wait at once: it has six connections for all its pages and their frames.
-    private static let pollCountMax = 2
-
-    /// Counts one more waiting request of a browser; `false` if there are too many.
-    ///
-    /// A request that names no browser need not come from one.
-    private func mayHold(_ browser: String?) -> Bool {
-        guard let browser else { return true }
-        return heldPolls.withLock { polls in
-            guard polls[browser, default: 0] < Self.pollCountMax else { return false }
-            polls[browser, default: 0] += 1
-            return true
-        }
-    }
-
-    private func endHolding(_ held: HeldPoll) {
-        guard let browser = held.browser else { return }
-        held.browser = nil
-        heldPolls.withLock { polls in
-            let rest = polls[browser, default: 1] - 1
-            polls[browser] = rest > 0 ? rest : nil
-        }
+    private func finalAnswer(to poll: BridgePoll) -> Response {
+        bridge.answer(to: poll, now: max(SystemClock.now, poll.deadline))
+            ?? PlainAnswer.response(410, "The session has ended.", method: .get)
     }
 
     /// The time used to judge held requests: when the server stops, all of them are due.
@@ -132,7 +109,6 @@ extension AppHandler {
     /// The poll that a wake is for; `@unchecked Sendable`: only the loop's thread sets and reads it.
     private final class HeldPoll: @unchecked Sendable {
         var poll: BridgePoll?
-        var browser: String?
     }
 
     private func openSocket(

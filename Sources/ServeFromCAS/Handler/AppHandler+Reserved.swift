@@ -17,19 +17,21 @@ extension AppHandler {
     func answerReserved(
         _ head: RequestHead, _ exchange: Exchange, _ cookies: [String]
     ) -> Answer {
-        switch ReservedRoute(path: head.text(head.path)) {
-        case .script: return .response(script(head))
-        case .bridge: return answerBridge(head, exchange)
-        case .confirm: return confirm(head, exchange, cookies)
-        case .check: return ask(.check, head)
-        case .update: return ask(.update, head)
-        case .hidden: return noteVisibility(head, "hidden")
-        case .visible: return noteVisibility(head, "visible")
-        case .status: return .response(status(head))
-        case .stalePage: return noteStalePage(head, exchange)
-        case .mixed: return judgeMixed(head, exchange)
-        case nil: return .plain(404, "The server has nothing at this address.", head.method)
-        }
+        let route = ReservedRoute(path: head.text(head.path))
+        do throws(Refusal) {
+            switch route {
+            case .script: return .response(script(head))
+            case .bridge: return answerBridge(head, exchange)
+            case .confirm: return try confirm(head, exchange, cookies)
+            case .check: return try ask(.check, head)
+            case .update: return try ask(.update, head)
+            case .hidden, .visible: return try noteVisibility(head, isHidden: route == .hidden)
+            case .status: return .response(status(head))
+            case .stalePage: return try noteStalePage(head, exchange)
+            case .mixed: return try judgeMixed(head, exchange)
+            case nil: return .plain(404, "The server has nothing at this address.", head.method)
+            }
+        } catch { return .response(error.response) }
     }
 
     func script(_ head: RequestHead) -> Response {
@@ -64,18 +66,14 @@ extension AppHandler {
 
     private func confirm(
         _ head: RequestHead, _ exchange: Exchange, _ cookies: [String]
-    ) -> Answer {
-        let session: BridgeSessionID
-        switch ownSession(head, "confirm", "A confirmation") {
-        case .page(let named): session = named
-        case .refused(let answer): return answer
-        }
+    ) throws(Refusal) -> Answer {
+        let session = try ownSession(head, "A confirmation")
         let name = session.description
         let query = BridgeQuery(head)
         let (isKnown, answered, word) = pins.withLock { pins in
-            if let word = query.word { pins.words[name] = word }
+            if let word = query.word { pins.sessions[name]?.word = word }
             let isKnown = pins.knows(session: name) || pins.isInDoubt(session: name)
-            return (isKnown, pins.answered(session: name), pins.words[name])
+            return (isKnown, pins.answered(session: name), query.word ?? pins.sessions[name]?.word)
         }
         if word == nil, isPageOfUpstream(head, exchange) {
             return .plain(
@@ -99,10 +97,8 @@ extension AppHandler {
         }
     }
 
-    private func ask(_ wish: ServedUpdates.Wish, _ head: RequestHead) -> Answer {
-        if case .refused(let answer) = ownSession(head, wish.rawValue, "A page's wish") {
-            return answer
-        }
+    private func ask(_ wish: ServedUpdates.Wish, _ head: RequestHead) throws(Refusal) -> Answer {
+        _ = try ownSession(head, "A page's wish")
         guard let updates = options.updates else {
             return .plain(
                 404, "This server brings no updates (castree serve --updates ORIGIN).", head.method)
@@ -111,15 +107,10 @@ extension AppHandler {
         return Self.empty(202)
     }
 
-    private func noteVisibility(_ head: RequestHead, _ state: String) -> Answer {
-        switch ownSession(head, state, "What is seen") {
-        case .page(let session):
-            hidden.withLock { hidden in
-                if state == "hidden" { hidden.insert(session) } else { hidden.remove(session) }
-            }
-            return Self.empty(204)
-        case .refused(let answer): return answer
-        }
+    private func noteVisibility(_ head: RequestHead, isHidden: Bool) throws(Refusal) -> Answer {
+        let session = try ownSession(head, "What is seen")
+        pins.withLock { $0.sessions[session.description]?.isHidden = isHidden }
+        return Self.empty(204)
     }
 
     static func empty(_ status: Int) -> Response {
@@ -133,75 +124,49 @@ extension AppHandler {
         .response(empty(status))
     }
 
-    /// Whether a page is visible, or has no bridge to report that it is not.
-    ///
-    /// A visible page reconnects within 25 seconds. If it has had no connection for a minute, its browser was killed.
     func isInForeground(now: Duration) -> Bool {
-        let hidden = hidden.withLock { $0 }
+        // A visible page reconnects within 25 seconds. If it has had no connection for a minute, its browser was killed.
         let absent = bridge.absent(for: .seconds(60), now: now)
-        let isSeen = { !hidden.contains($0) && !absent.contains($0.description) }
-        if bridge.sessions.contains(where: isSeen) { return true }
-        return pins.withLock { $0.hasPageWithoutSession(now: now) }
+        return pins.withLock { $0.isInForeground(absent: absent, now: now) }
     }
 
-    /// Whether all open pages of the version shown report that they are hidden; then the time of its start does not
-    /// run.
-    ///
-    /// False without any page: one that has no bridge yet may be visible.
     func isUnseen(now: Duration) -> Bool {
         guard let version = cache.current?.site.version else { return false }
-        let hidden = hidden.withLock { $0 }
-        let name = version.description
-        var (hasOwn, looseCount) = (false, 0)
-        for session in bridge.sessions {
-            let page = page(of: session)
-            guard page == nil || page == name else { continue }
-            guard hidden.contains(session) else { return false }
-            hasOwn = true
-            // Without a cookie, the navigation of a page with a session cannot be identified.
-            if !pins.withLock({ $0.knows(session: session.description) }) { looseCount += 1 }
-        }
-        return hasOwn
-            && !pins.withLock {
-                $0.hasPageWithoutSession(of: version, besides: looseCount, now: now)
-            }
+        return pins.withLock { $0.isUnseen(version, now: now) }
     }
 
-    enum Sender {
-        case page(BridgeSessionID)
-        case refused(Answer)
+    struct Refusal: Error {
+        let response: Response
     }
 
     /// The session of the page that posts something.
     ///
     /// Only the page knows it. Other programs can send any Origin, and the browser sends the cookies for pages of
     /// other ports, too.
-    func ownSession(
-        _ head: RequestHead, _ operation: String, _ what: String
-    ) -> Sender {
-        func refused(
+    func ownSession(_ head: RequestHead, _ what: String) throws(Refusal) -> BridgeSessionID {
+        func refusal(
             _ status: Int, _ sentence: String, fields: [(name: String, value: String)] = []
-        ) -> Sender {
-            .refused(.plain(status, sentence, head.method, fields: fields))
+        ) -> Refusal {
+            Refusal(
+                response: PlainAnswer.response(
+                    status, sentence, method: head.method, fields: fields))
         }
         guard head.method == .post else {
-            return refused(405, "\(what) must be a POST.", fields: [("Allow", "POST")])
+            throw refusal(405, "\(what) must be a POST.", fields: [("Allow", "POST")])
         }
+        let path = head.text(head.path)
         guard isOwn(head) else {
-            return refused(
-                403, "Only a page of this server may POST /_castree/\(operation).")
+            throw refusal(403, "Only a page of this server may POST \(path).")
         }
         guard let session = BridgeQuery(head).session else {
-            return refused(
+            throw refusal(
                 403,
-                "\(what) must name its page's session of the bridge: "
-                    + "POST /_castree/\(operation)?session=SESSION.")
+                "\(what) must name its page's session of the bridge: POST \(path)?session=SESSION.")
         }
         guard bridge.knowsSession(of: head) else {
-            return refused(
-                410, "There is no such session of the bridge; begin another one.")
+            throw refusal(410, "There is no such session of the bridge; begin another one.")
         }
-        return .page(session)
+        return session
     }
 
     /// Records the confirmation; may wait for other processes.
@@ -215,7 +180,7 @@ extension AppHandler {
                 isGood = try startup.confirm(version)
             }
             guard isGood else {
-                earlyWords.withLock { $0[witness.session] = version }
+                pins.withLock { $0.sessions[witness.session.description]?.earlyWord = version }
                 let watcher = try otherWatcher().map { " " + $0.watching + "." } ?? ""
                 return PlainAnswer.response(
                     409, "Version \(version) is not the one that was started." + watcher,

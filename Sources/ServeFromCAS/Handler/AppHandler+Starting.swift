@@ -5,89 +5,75 @@ import WebServer
 
 // What must be done for a page before it is answered.
 extension AppHandler {
-    /// What a navigation gets once what it begins has begun.
-    enum PageBeginning: Sendable {
-        /// The answer to a request.
-        case page(RequestHead)
-        /// The way to another page, which begins it.
-        case elsewhere(Response)
-    }
-
-    private enum Beginning {
-        case none
-        case start(RequestHead)
-        case elsewhere(Response)
-        /// The current version, which nobody has started, has no page for the request.
-        case unshown(String, reason: String)
-    }
-
     /// Before a page is answered: takes in changes of the lifecycle, and starts a version that waits.
     ///
-    /// May wait for other processes.
-    /// - Parameters:
-    ///   - browser: its browser, if that has a service worker.
-    ///   - end: by then the request has been answered, so nothing starts any more.
-    /// - Returns: `nil` if another process has locked the store for so long that nothing was started.
-    func pageBegins(
-        _ head: RequestHead, _ request: PinRequest, withWorkerOf browser: String?,
-        by end: SuspendingClock.Instant
-    ) -> PageBeginning? {
+    /// May wait for other processes; `isBusy` if one has locked the store for so long that nothing was started.
+    /// - Parameter browser: its browser, if that has a service worker.
+    func begin(_ asked: inout PageRequest, _ request: PinRequest, withWorkerOf browser: String?) {
+        asked.hasBegun = true
         follow()
-        guard let startup else { return .page(head) }
-        guard SuspendingClock.now < end else { return nil }
+        guard let startup else { return }
+        // By then the request has been answered, so nothing starts any more.
+        asked.isBusy = asked.end.map { SuspendingClock.now >= $0 } ?? false
+        guard !asked.isBusy else { return }
         do throws(StoreError) {
-            switch try beginning(head, request, startup) {
-            case .none: return .page(head)
-            case .elsewhere(let instead): return .elsewhere(instead)
-            case .start(let start):
-                let lifecycle = cache.lifecycle
-                let isUntrusted = mayBeOfStranger(head, request)
-                let isOthers = isUntrusted || head.isFromAnotherOrigin
-                let begun = try startup.judge { (judge, ledger) throws(StoreError) in
-                    try judge.pageBegins(
-                        lifecycle, ledger, now: SystemClock.now,
-                        isCounted: !isOthers)
-                }
-                guard let begun else {
-                    // A watcher that still runs will report its judgement soon enough.
-                    if let watcher = try otherWatcher(), watcher.isStopped {
-                        startFailure.tell(watcher.watching)
-                    }
-                    return .page(head)
-                }
-                startFailure.end()
-                isContradicted.store(false, ordering: .relaxed)
-                isRefused.store(false, ordering: .relaxed)
-                isStartedByToken.store(head.hasSecret, ordering: .relaxed)
-                if let left = begun.left { tellRollback(left.from, left.reason) }
-                // A module worker's script is asked for without the cookie.
-                if browser != nil || head.isNavigationOfWorker || head.isWorkerScript {
-                    noteStart(
-                        of: begun.version, begun.token, in: browser,
-                        isOfWorker: head.isWorkerScript || head.isPageOfWorker)
-                }
-                if isOthers {
-                    startedByOthers.withLock { _ = $0.insert(begun.version) }
-                }
-                try heedEarlierWords(of: begun.version, startup)
-                follow()
-                // Not before: until then the cookies of other pages name what is current.
-                self.isUntrusted.store(isUntrusted, ordering: .relaxed)
-                return .page(start)
-            case .unshown(let version, let reason):
-                let left = try startup.judge { (judge, ledger) throws(StoreError) in
-                    try judge.leaveUnshown(version, reason, ledger)
-                }
-                guard let left else { return .page(head) }
-                tellRollback(left.from, left.reason)
-                follow()
-                return .page(head)
+            if let start = try start(&asked, request, startup),
+                try begin(asked.head, request, startup, withWorkerOf: browser)
+            {
+                asked.head = start
             }
         } catch {
             // A store that cannot be written would report this for each page.
             startFailure.tell("unable to start the pending version: \(error.message)")
-            return error.code == .locked ? nil : .page(head)
+            asked.isBusy = error.code == .locked
         }
+    }
+
+    /// - Returns: whether anything has started.
+    private func begin(
+        _ head: RequestHead, _ request: PinRequest, _ startup: StartWatch,
+        withWorkerOf browser: String?
+    ) throws(StoreError) -> Bool {
+        let lifecycle = cache.lifecycle
+        let isUntrusted = mayBeOfStranger(head, request)
+        let isOthers = isUntrusted || head.isFromAnotherOrigin
+        let begun = try startup.judge { (judge, ledger) throws(StoreError) in
+            try judge.pageBegins(lifecycle, ledger, now: SystemClock.now, isCounted: !isOthers)
+        }
+        guard let begun else {
+            // A watcher that still runs will report its judgement soon enough.
+            if let watcher = try otherWatcher(), watcher.isStopped {
+                startFailure.tell(watcher.watching)
+            }
+            return false
+        }
+        startFailure.end()
+        starts.begin(
+            begun.version, byToken: head.hasSecret, isOthers: isOthers,
+            behind: worker(head, in: browser, before: begun))
+        if let left = begun.left { tellRollback(left.from, left.reason) }
+        // An open page of it may have confirmed it before its navigation came.
+        let isConfirmed = pins.withLock { pins in
+            pins.sessions.values.contains { $0.earlyWord == begun.version }
+        }
+        if isConfirmed { _ = try startup.confirm(begun.version) }
+        follow()
+        // Not before: until then the cookies of other pages name what is current.
+        if isUntrusted { starts.note(.untrusted) } else { starts.end(.untrusted) }
+        return true
+    }
+
+    /// Lets the judge leave the current version, and tells the pages if it did.
+    @discardableResult
+    func leave(
+        _ startup: StartWatch,
+        _ decide: (inout StartJudge, any StartLedger) throws(StoreError) -> LeftVersion?
+    ) throws(StoreError) -> Bool {
+        guard let left = try startup.judge(decide) else { return false }
+        // Before anyone else notices the change without knowing the reason.
+        tellRollback(left.from, left.reason)
+        follow()
+        return true
     }
 
     func isPageNews(_ head: borrowing RequestHead) -> Bool {
@@ -117,7 +103,7 @@ extension AppHandler {
         guard head.load == .subresource, let startup, let current = cache.current,
             PinRequest(head, cookieName: cookieName, seal: parts.pageSeal, connection: 0).cookie?
                 .version == current.site.version,
-            isUntrusted.exchange(false, ordering: .relaxed)
+            starts.end(.untrusted)
         else { return }
         let version = current.site.version.description
         let isTaken = storeWork.add {
@@ -125,20 +111,18 @@ extension AppHandler {
                 try startup.judge { (judge, ledger) throws(StoreError) in
                     try judge.count(version, ledger)
                 }
-                self.startedByOthers.withLock { _ = $0.remove(version) }
+                self.starts.count(version)
                 self.follow()
             } catch {
-                self.isUntrusted.store(true, ordering: .relaxed)
+                self.starts.note(.untrusted)
                 self.startFailure.tell("unable to count the start of a version: \(error.message)")
             }
         }
-        if !isTaken { isUntrusted.store(true, ordering: .relaxed) }
+        if !isTaken { starts.note(.untrusted) }
     }
 
-    /// Whether a page of another origin may start a version: once in a process, because its failure does not count.
     func mayBeStartedByOthers(_ version: String) -> Bool {
-        if cache.lifecycle.knownGood.contains(version) { return true }
-        return startedByOthers.withLock { !$0.contains(version) }
+        cache.lifecycle.knownGood.contains(version) || starts.mayOthersStart(version)
     }
 
     /// Starts the current version where a worker has shown it before any request could: if the browser came without
@@ -163,17 +147,18 @@ extension AppHandler {
         return watcher
     }
 
+    /// The request to answer if a page starts a version; otherwise `nil`, perhaps with an answer in its place.
     /// - Throws: `.locked` if that cannot be determined before the request's time is over.
-    private func beginning(
-        _ head: RequestHead, _ request: PinRequest, _ startup: StartWatch
-    ) throws(StoreError) -> Beginning {
-        let lifecycle = cache.lifecycle
+    private func start(
+        _ asked: inout PageRequest, _ request: PinRequest, _ startup: StartWatch
+    ) throws(StoreError) -> RequestHead? {
+        let (head, lifecycle) = (asked.head, cache.lifecycle)
         guard StartRule.mayStart(head),
             startup.ask({ $0.isDue(lifecycle) }),
             let candidate = startup.ask({ $0.candidate(lifecycle) }),
             !head.isFromAnotherOrigin && !mayBeOfStranger(head, request)
                 || mayBeStartedByOthers(candidate)
-        else { return .none }
+        else { return nil }
         let site: Site
         do throws(StoreError) {
             site = try cache.open(VersionName(candidate)).site
@@ -181,25 +166,30 @@ extension AppHandler {
             // Continuing would wait for the same lock.
             if error.code == .locked { throw error }
             // Starting a version that cannot be shown notices this, and rolls back.
-            return .start(head)
+            return head
         }
         if let start = StartRule.start(head, site), canSend(start, site),
             head.isWorkerScript ? bringsPages(start, site) : isOfApp(start, site)
         {
             // What does not follow it has no page, and starts nothing.
-            return insteadOfLostPage(head, request, site).map { .elsewhere($0) } ?? .start(start)
+            asked.instead = insteadOfLostPage(head, request, site)
+            return asked.instead == nil ? start : nil
         }
         guard let reason = startPage.unfitness(of: site) else {
             tellWaiting(head, site)
-            return .none
+            return nil
         }
-        guard candidate == lifecycle.current else {
+        if candidate != lifecycle.current {
             // It waits for another page; the current version is shown.
             startFailure.tell("version \(candidate) is not started: \(reason)")
             startup.holdBack(lifecycle)
-            return .none
+        } else if isShownBetter(head, site, lifecycle) {
+            // Nobody has started it, and it has no page for the request.
+            try leave(startup) { (judge, ledger) throws(StoreError) in
+                try judge.leaveUnshown(candidate, reason, ledger)
+            }
         }
-        return isShownBetter(head, site, lifecycle) ? .unshown(candidate, reason: reason) : .none
+        return nil
     }
 
     /// Reports that a version waits behind a page that only the current one has (`--fallback none`).
@@ -267,151 +257,6 @@ extension AppHandler {
             try objects.verify(object, size: size)
             return true
         } catch { return false }
-    }
-
-    // MARK: What the program says of starts
-
-    func setSwitching(_ rule: SwitchingRule) {
-        let watch = starting.withLock { starting -> StartWatch? in
-            starting.rule = rule
-            return starting.watch
-        }
-        watch?.deferPending(rule.waitsForStart)
-    }
-
-    func setForeground(_ isForeground: Bool) {
-        // The judge may wait for the store, so it must not be called under a lock that each page needs.
-        let watch = starting.withLock { starting -> StartWatch? in
-            starting.isForeground = isForeground
-            return starting.watch
-        }
-        watch?.setForeground(isForeground, now: SystemClock.now)
-    }
-
-    /// Lets the time of a start run or stop, by what the program and the pages report.
-    func noteVisibility(now: Duration) {
-        let (watch, isForeground) = starting.withLock { ($0.watch, $0.isForeground) }
-        guard let watch else { return }
-        let isUnseen = watch.ask { $0.watchedToken != nil } && isUnseen(now: now)
-        watch.setForeground(isForeground && !isUnseen, now: now)
-    }
-}
-
-extension AppHandler {
-    /// How many rounds every loop makes until a waiting connection is accepted, its request is read, and the work for
-    /// it is in the queue.
-    private static let rounds = 3
-
-    /// Does `work` after all requests that have arrived by now are read and their work on the store is done.
-    func readWhatWaits(then work: @escaping @Sendable () -> Void) {
-        let loops = loopsToRead.withLock { $0 }
-        goRound(Array(repeatElement(loops, count: Self.rounds).joined())[...], then: work)
-    }
-
-    private func goRound(_ loops: ArraySlice<EventLoop>, then work: @escaping @Sendable () -> Void)
-    {
-        guard let next = loops.first else {
-            // If the queue is full, nothing is judged now: this is called again soon.
-            _ = storeWork.add(work)
-            return
-        }
-        let rest = loops.dropFirst()
-        guard next.submit({ _ in self.goRound(rest, then: work) }) else { return }
-    }
-}
-
-/// A version that was rolled back because it did not start well.
-struct Rollback: Sendable {
-    var version: String
-    var reason: String
-    /// Seconds since 1970.
-    var at: Int64
-    /// How many pages that replace pages of that version are still to be told.
-    var untoldCount: Int
-}
-
-// What pages are told about rollbacks. A page of a rolled-back version must learn that it was its own, even if it
-// connects later, because it then reloads itself. The page that it gets learns once what failed: the app may want to
-// say so, and the failed page could not.
-extension AppHandler {
-    /// More than happen during one page's life; a page of an older one is told what is ready.
-    private static let rollbackCountMax = 8
-
-    func tellRollback(_ version: String, _ reason: String) {
-        announceRollback(version, reason)
-    }
-
-    /// Checks whether a change of the lifecycle was a rollback, by any process.
-    func noteRollback(_ before: Lifecycle, _ now: Lifecycle) {
-        if let current = now.current {
-            // Shown again, the version may be rolled back again, and that is news.
-            rollbacks.withLock { $0.removeAll { $0.version == current } }
-        }
-        guard let left = before.current, let current = now.current, left != current else { return }
-        let ban = now.bad.first { $0.version == left && !before.bad.contains($0) }
-        if let ban {
-            announceRollback(left, ban.reason)
-        } else if before.boot?.version == left, !before.knownGood.contains(left),
-            now.pending == left
-        {
-            announceRollback(left, "it was started and not confirmed")
-        }
-    }
-
-    private func announceRollback(_ version: String, _ reason: String) {
-        // Each of them is about to reload, even one that could not connect, if only by hand.
-        let ownCount = bridge.sessions.count { page(of: $0) == version }
-        let new = rollbacks.withLock { rollbacks -> Rollback? in
-            // Already told, either by the change of the lifecycle or by the process that made it.
-            guard !rollbacks.contains(where: { $0.version == version }) else { return nil }
-            let new = Rollback(
-                version: version, reason: reason, at: secondsNow(), untoldCount: max(1, ownCount))
-            if rollbacks.count >= Self.rollbackCountMax { rollbacks.removeFirst() }
-            rollbacks.append(new)
-            return new
-        }
-        guard let new else { return }
-        notice("version \(version) was rolled back: \(reason)")
-        let newcomers = newcomers.withLock { $0 }
-        for session in bridge.sessions where !newcomers.contains(session) {
-            bridge.announce(event(new, own: page(of: session) == version), to: session)
-        }
-    }
-
-    /// Tells a page that has just connected that its version was rolled back earlier, or which version it replaces.
-    /// - Parameter version: the page's; `nil` if it is unknown.
-    func tellEarlierRollbacks(to session: BridgeSessionID, of version: String?) {
-        let told = rollbacks.withLock { rollbacks -> [Rollback] in
-            if let own = rollbacks.first(where: { $0.version == version }) { return [own] }
-            let places = rollbacks.indices.filter { rollbacks[$0].untoldCount > 0 }
-            for place in places { rollbacks[place].untoldCount -= 1 }
-            return places.map { rollbacks[$0] }
-        }
-        for left in told { bridge.announce(event(left, own: left.version == version), to: session) }
-    }
-
-    /// Tells a page that it has outlived the server which watched the start of its version.
-    ///
-    /// Nobody watches that start until a navigation repeats it, so the page reloads itself, once in this process. A
-    /// version that was never started, such as one opened by a stranger's link, has lost nothing.
-    func tellOutlived(_ session: BridgeSessionID, of own: String?) {
-        guard let own, let startup else { return }
-        let lifecycle = cache.lifecycle
-        let isDue = startup.ask {
-            $0.candidate(lifecycle) == own && $0.isDue(lifecycle) && $0.heldBack != lifecycle
-        }
-        guard isDue, lifecycle.isBeingTried(own), getsNext(own, session),
-            lifecycle.attempts.contains(where: { $0.version == own })
-        else { return }
-        // If this cannot be determined, a navigation finds out.
-        if let watcher = try? store.versions.startWatcher(), watcher.process != nil { return }
-        let reason = "the server that had started it ended before anything confirmed that it works"
-        bridge.announce(
-            .rolledBack(version: own, reason: reason, own: true, at: begunAt), to: session)
-    }
-
-    private func event(_ left: Rollback, own: Bool) -> BridgeEvent {
-        .rolledBack(version: left.version, reason: left.reason, own: own, at: left.at)
     }
 }
 

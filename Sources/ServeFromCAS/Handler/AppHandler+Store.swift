@@ -39,7 +39,7 @@ extension AppHandler {
         }
         letGoOfPages()
         objects.move(to: versions.store)
-        replaceStartup(versions)
+        starts.replace(by: options.watch(versions, showing: startPage.isShown))
         remember(in: versions)
         storeFailure.end()
         notice(
@@ -52,14 +52,13 @@ extension AppHandler {
         cache.empty()
         letGoOfPages()
         objects.close { _ in false }
-        replaceStartup(nil)
+        starts.replace(by: nil)
     }
 
     /// The pages come from the old store; they are treated as after a restart of the server.
     private func letGoOfPages() {
-        pins.withLock { $0 = PinTable(limits: $0.limits, run: Self.newRun()) }
-        announced.withLock { $0 = nil }
-        rollbacks.withLock { $0 = [] }
+        pins.withLock { $0.forgetPages(run: Self.newRun()) }
+        announcements.withLock { $0.forgetVersions() }
     }
 
     static func newRun() -> String { String(newBrowser().prefix(8)) }
@@ -68,16 +67,5 @@ extension AppHandler {
         // Without random numbers, a counter still distinguishes browsers.
         let token = try? randomToken()
         return token ?? String(String(SystemClock.nanoseconds).reversed()) + "withoutrandomness"
-    }
-
-    private func replaceStartup(_ versions: VersionStore?) {
-        let new = versions.flatMap { options.watch($0, showing: startPage.isShown) }
-        let old = starting.withLock { starting -> StartWatch? in
-            defer { starting.watch = new }
-            if !starting.isForeground { new?.setForeground(false, now: SystemClock.now) }
-            new?.deferPending(starting.rule.waitsForStart)
-            return starting.watch
-        }
-        old?.letGo()
     }
 }

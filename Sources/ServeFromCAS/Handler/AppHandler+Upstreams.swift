@@ -17,13 +17,9 @@ extension AppHandler {
         guard head.mayBeginPage, Self.isPage(answer), let current = cache.current else { return }
         // Once the browser's newest page is of another version, one that it keeps begins anew.
         answer.add("Vary", "Cookie")
-        var request = PinRequest(
-            head, cookieName: cookieName, seal: parts.pageSeal, connection: exchange.connection.raw)
+        var request = pinRequest(head, exchange)
         request.isUnmarkable = true
-        let decision = decide(request, current) { version, path in
-            cache.entry(version).map { $0.site.contains(path) }
-        }
-        guard case .serve(_, let cookie?, _) = decision else { return }
+        guard case .serve(_, let cookie?, _) = decide(request, current) else { return }
         answer.add("Set-Cookie", setting(cookie))
     }
 
@@ -49,9 +45,7 @@ extension AppHandler {
 
     func isPageOfUpstream(_ head: RequestHead, _ exchange: Exchange) -> Bool {
         guard parts.proxies != nil else { return false }
-        let request = PinRequest(
-            head, cookieName: cookieName, seal: parts.pageSeal, connection: exchange.connection.raw)
-        return isUpstreams(request.referrer)
+        return isUpstreams(pinRequest(head, exchange).referrer)
     }
 
     private func isUpstreams(_ path: [UInt8]?) -> Bool {

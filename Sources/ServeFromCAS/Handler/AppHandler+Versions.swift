@@ -8,15 +8,28 @@ import WebServer
 // A loop never waits for the store, whose lock another process may keep for any time. Another thread fetches what is
 // not in memory and then answers the request.
 extension AppHandler {
-    struct Fetched: Sendable {
+    /// A page's request, and what was found for its answer.
+    struct PageRequest: Sendable {
+        var head: RequestHead
+        var hasBegun = false
+        /// An answer that needs no version.
+        var instead: Response?
+        /// Decided once: a page that has begun does not begin again.
+        var decided: (request: PinRequest, decision: PinTable.Decision)?
         /// `nil` for versions that cannot be served.
         var entries: [VersionName: SiteCache.Entry?] = [:]
-        var hasBegun = false
         /// Whether another process kept the store locked for too long.
         var isBusy = false
-        var begun: PageBeginning?
         /// The time by which another process must release the store, for all fetches together.
         var end: SuspendingClock.Instant?
+    }
+
+    /// What an answer needs that only a thread which may wait can bring.
+    private enum Need: Error {
+        /// What a navigation begins; in a browser, if that has a worker.
+        case beginning(PinRequest, workerOf: String?)
+        case versions([VersionName])
+        case allVersions
     }
 
     func respondCurrent(_ head: borrowing RequestHead, _ state: LoopState) -> Response {
@@ -25,43 +38,43 @@ extension AppHandler {
     }
 
     /// - Parameter cookies: the cookies to set besides the pins' own.
-    func respondPinned(
-        _ head: RequestHead, _ exchange: Exchange, _ cookies: [String],
-        _ fetched: Fetched = Fetched()
-    ) -> Answer {
-        let (head, seen) = asked(head, exchange)
-        var request = seen
-        if isOfOtherContent(request) {
-            return .response(adding(cookies, to: Self.gone(head.method)))
+    func respondPinned(_ asked: PageRequest, _ exchange: Exchange, _ cookies: [String]) -> Answer {
+        var asked = asked
+        do throws(Need) {
+            let response = try respond(to: &asked, exchange)
+            let own = asked.decided.map { removals(of: $0.request, asked.head) } ?? []
+            return .response(adding(cookies + own, to: response))
+        } catch {
+            return later(asked.head, exchange, until: asked.end) { [asked] end in
+                self.fetch(error, asked, by: end)
+            } then: { found in
+                found.isBusy
+                    ? .response(Self.busy(found.head.method))
+                    : self.respondPinned(found, exchange, cookies)
+            }
         }
+    }
+
+    private func respond(
+        to asked: inout PageRequest, _ exchange: Exchange
+    ) throws(Need) -> Response {
+        if let instead = asked.instead { return instead }
+        if let (request, decision) = asked.decided {
+            return try carryOut(decision, of: request, asked, exchange)
+        }
+        let (head, seen) = see(asked.head, exchange)
+        asked.head = head
+        var request = seen
+        if isOfOtherContent(request) { return Self.gone(head.method) }
         let begins =
             request.load == .page || head.isPageOfWorker
             || request.isWorkerScript && pins.withLock { $0.keepsPages(request, SystemClock.now) }
-        if begins, !fetched.hasBegun, isPageNews(head) {
-            let browser = pins.withLock {
-                $0.hasWorker(request, SystemClock.now) ? request.cookie?.browser : nil
-            }
-            return later(head, exchange, until: fetched.end) { end in
-                var fetched = fetched
-                fetched.end = end
-                fetched.hasBegun = true
-                fetched.begun = self.pageBegins(head, seen, withWorkerOf: browser, by: end)
-                fetched.isBusy = fetched.begun == nil
-                return fetched
-            } then: {
-                switch $0.begun {
-                case nil: .response(Self.busy(head.method))
-                case .page(let head): self.respondPinned(head, exchange, cookies, $0)
-                case .elsewhere(let instead): .response(self.adding(cookies, to: instead))
-                }
-            }
+        if begins, !asked.hasBegun, isPageNews(head) {
+            let hasWorker = pins.withLock { $0.hasWorker(request, SystemClock.now) }
+            throw .beginning(request, workerOf: hasWorker ? request.cookie?.browser : nil)
         }
-        guard let current = cache.current else {
-            return .response(adding(cookies, to: nothingCurrent(head.method)))
-        }
-        if let instead = insteadOfLostPage(head, request, current.site) {
-            return .response(adding(cookies, to: instead))
-        }
+        guard let current = cache.current else { return nothingCurrent(head.method) }
+        if let instead = insteadOfLostPage(head, request, current.site) { return instead }
         if request.load == .page {
             request.leadsToPage =
                 head.mayBeginPage && Responder(site: current.site).leadsToPage(head)
@@ -71,25 +84,26 @@ extension AppHandler {
         }
         var unknown: [VersionName] = []
         let decision = decide(request, current) { version, path in
-            if let entry = find(version, fetched) { return entry?.site.contains(path) ?? false }
+            if let entry = find(version, asked) { return entry?.site.contains(path) ?? false }
             unknown.append(version)
             return nil
         }
-        guard let decision else {
-            return fetch(unknown, head, exchange, fetched) {
-                self.respondPinned(head, exchange, cookies, $0)
-            }
-        }
-        return carryOut(decision, of: request, head, exchange, cookies, fetched)
+        guard let decision else { throw .versions(unknown) }
+        asked.decided = (request, decision)
+        return try carryOut(decision, of: request, asked, exchange)
+    }
+
+    func pinRequest(_ head: borrowing RequestHead, _ exchange: Exchange) -> PinRequest {
+        PinRequest(
+            head, cookieName: cookieName, seal: parts.pageSeal, connection: exchange.connection.raw)
     }
 
     /// A request as the pins see it; one from a frame of another origin's page is a page's.
-    private func asked(
+    private func see(
         _ head: RequestHead, _ exchange: Exchange
     ) -> (head: RequestHead, PinRequest) {
         var head = head
-        var request = PinRequest(
-            head, cookieName: cookieName, seal: parts.pageSeal, connection: exchange.connection.raw)
+        var request = pinRequest(head, exchange)
         if head.isNavigationOfWorker, pins.withLock({ $0.isFrameOfWorker(request) }) {
             request.load = .frame
         }
@@ -138,60 +152,40 @@ extension AppHandler {
     }
 
     private func carryOut(
-        _ decision: PinTable.Decision, of request: PinRequest, _ head: RequestHead,
-        _ exchange: Exchange, _ cookies: [String], _ fetched: Fetched
-    ) -> Answer {
-        let then: @Sendable (Fetched) -> Answer = {
-            self.carryOut(decision, of: request, head, exchange, cookies, $0)
-        }
-        let cookies = cookies + removals(of: request, head)
+        _ decision: PinTable.Decision, of request: PinRequest, _ asked: PageRequest,
+        _ exchange: Exchange
+    ) throws(Need) -> Response {
+        let head = asked.head
         switch decision {
         case .serve(let version, let cookie, let mark):
-            guard let found = find(version, fetched) else {
-                return fetch([version], head, exchange, fetched, then: then)
-            }
-            guard let entry = found else {
-                return .response(adding(cookies, to: Self.gone(head.method)))
-            }
-            let response = page(
-                of: entry, mark, cookie ?? renewed(request, entry), to: request, head, fetched,
-                exchange)
-            return .response(adding(cookies, to: response))
-        case .doubt([]):
-            let method = head.method
-            return later(head, exchange, until: fetched.end) { end in
-                self.fetchAll(by: end)
-            } then: { fetched in
-                if fetched.isBusy { return .response(Self.busy(method)) }
-                let all = fetched.entries.keys.sorted()
-                guard !all.isEmpty else { return .response(PinTable.refusal(method)) }
-                return self.carryOut(.doubt(all), of: request, head, exchange, cookies, fetched)
-            }
+            guard let found = find(version, asked) else { throw .versions([version]) }
+            guard let entry = found else { return Self.gone(head.method) }
+            return page(
+                of: entry, mark, cookie ?? renewed(request, entry), to: request, asked, exchange)
+        case .doubt([]): throw .allVersions
         case .doubt(let versions):
-            let unknown = versions.filter { find($0, fetched) == nil }
-            guard unknown.isEmpty else {
-                return fetch(unknown, head, exchange, fetched, then: then)
-            }
+            let unknown = versions.filter { find($0, asked) == nil }
+            guard unknown.isEmpty else { throw .versions(unknown) }
             // The content of a version that was retired while no server held it is unknown: it may be the page's.
-            let entries = versions.compactMap { find($0, fetched) ?? nil }
+            let entries = versions.compactMap { find($0, asked) ?? nil }
             guard entries.count == versions.count, let first = entries.first,
                 PinTable.agree(entries.map(\.site), on: head)
             else {
                 // A request was refused that may belong to the current version, which may be on trial.
                 if versions.contains(where: { $0 == cache.current?.site.version }) {
-                    isRefused.store(true, ordering: .relaxed)
+                    starts.note(.refused)
                 }
-                return .response(adding(cookies, to: PinTable.refusal(head.method)))
+                return PinTable.refusal(head.method)
             }
-            let response = respond(head, first, fetched, exchange)
-            return .response(adding(cookies, to: response))
+            return respond(asked, first, exchange)
         }
     }
 
     private func page(
         of entry: SiteCache.Entry, _ mark: PageMark?, _ cookie: PinCookie?, to request: PinRequest,
-        _ head: RequestHead, _ fetched: Fetched, _ exchange: Exchange
+        _ asked: PageRequest, _ exchange: Exchange
     ) -> Response {
+        let head = asked.head
         var mark = mark
         let version = entry.site.version
         // Visiting a prerendered page sends no navigation, so it must be what a navigation gets, with its mark.
@@ -208,7 +202,7 @@ extension AppHandler {
         if isKept, let browser = request.cookie?.browser {
             mark = mark ?? pins.withLock { $0.markKept(version, browser, SystemClock.now) }
         }
-        var response = respond(head, entry, fetched, exchange)
+        var response = respond(asked, entry, exchange)
         if request.isWorkerScript, !head.isWorkersList, !head.isImportOfWorker,
             response.head.status == 404,
             pins.withLock({ $0.hasWorker(request, SystemClock.now) })
@@ -230,14 +224,13 @@ extension AppHandler {
     }
 
     private func respond(
-        _ head: borrowing RequestHead, _ entry: SiteCache.Entry, _ fetched: Fetched,
-        _ exchange: Exchange
+        _ asked: PageRequest, _ entry: SiteCache.Entry, _ exchange: Exchange
     ) -> Response {
         // The decision has pinned it: versions that left the cache since the fetch belong there again.
-        if !fetched.entries.isEmpty { cache.keep(entry) }
+        if !asked.entries.isEmpty { cache.keep(entry) }
         let state = loops[exchange.loop.number]
         state.renew(cache)
-        return state.respond(to: head, from: entry.site)
+        return state.respond(to: asked.head, from: entry.site)
     }
 
     /// The version that a request belongs to, for the page's own requests to the server.
@@ -245,15 +238,11 @@ extension AppHandler {
     /// `nil` also if finding out would need a fetch. Never begins a page or worker, whatever the request claims to
     /// load.
     func version(of head: borrowing RequestHead, _ exchange: Exchange) -> String? {
-        var request = PinRequest(
-            head, cookieName: cookieName, seal: parts.pageSeal, connection: exchange.connection.raw)
+        var request = pinRequest(head, exchange)
         request.load = .subresource
         request.isWorkerScript = false
         guard let current = cache.current, !isOfOtherContent(request) else { return nil }
-        let decision = decide(request, current) { version, path in
-            cache.entry(version).map { $0.site.contains(path) }
-        }
-        switch decision {
+        switch decide(request, current) {
         case .serve(let version, _, _): return version.description
         case .doubt, nil: return nil
         }
@@ -264,22 +253,24 @@ extension AppHandler {
     func browser(
         of head: borrowing RequestHead, _ exchange: Exchange, given said: VersionName? = nil
     ) -> String? {
-        let request = PinRequest(
-            head, cookieName: cookieName, seal: parts.pageSeal, connection: exchange.connection.raw)
+        let request = pinRequest(head, exchange)
         return pins.withLock { $0.owned(request, given: said) }.cookie?.browser
     }
 
-    func decide(
+    /// The same, by what is in memory.
+    func decide(_ request: PinRequest, _ current: SiteCache.Entry) -> PinTable.Decision? {
+        decide(request, current) { version, path in
+            cache.entry(version).map { $0.site.contains(path) }
+        }
+    }
+
+    private func decide(
         _ request: PinRequest, _ current: SiteCache.Entry,
         contains: (VersionName, [UInt8]) -> Bool?
     ) -> PinTable.Decision? {
         pins.withLock { pins in
             let before = pins.contradictions
-            defer {
-                if pins.contradictions != before {
-                    isContradicted.store(true, ordering: .relaxed)
-                }
-            }
+            defer { if pins.contradictions != before { starts.note(.contradicted) } }
             return pins.decide(
                 request, current: current.site.version, now: SystemClock.now,
                 newBrowser: Self.newBrowser(), contains: contains)
@@ -289,41 +280,39 @@ extension AppHandler {
     // MARK: Fetching
 
     /// A version in memory, `.some(nil)` if it cannot be served; `nil` if nobody has looked.
-    private func find(_ version: VersionName, _ fetched: Fetched) -> SiteCache.Entry?? {
+    private func find(_ version: VersionName, _ asked: PageRequest) -> SiteCache.Entry?? {
         if let entry = cache.entry(version) { return .some(entry) }
-        return fetched.entries[version]
+        return asked.entries[version]
     }
 
     private func fetch(
-        _ versions: [VersionName], _ head: RequestHead, _ exchange: Exchange, _ fetched: Fetched,
-        then: @escaping @Sendable (Fetched) -> Answer
-    ) -> Answer {
-        let method = head.method
-        return later(
-            head, exchange, until: fetched.end,
-            { end in
-                var fetched = fetched
-                fetched.end = end
-                for version in versions where !fetched.isBusy {
-                    fetched.entries[version] = .some(self.open(version, &fetched.isBusy))
-                }
-                return fetched
-            }, then: { $0.isBusy ? .response(Self.busy(method)) : then($0) })
-    }
-
-    private func fetchAll(by end: SuspendingClock.Instant) -> Fetched {
-        var fetched = Fetched()
-        fetched.end = end
-        for name in cache.names(store.versions) where !fetched.isBusy {
-            do throws(StoreError) {
-                let version = try VersionName(name)
-                fetched.entries[version] = .some(try cache.open(version))
-            } catch {
-                // No page is of a version that cannot be shown.
-                fetched.isBusy = error.code == .locked
+        _ need: Need, _ asked: PageRequest, by end: SuspendingClock.Instant
+    ) -> PageRequest {
+        var asked = asked
+        asked.end = end
+        switch need {
+        case .beginning(let request, let browser):
+            begin(&asked, request, withWorkerOf: browser)
+        case .versions(let versions):
+            for version in versions where !asked.isBusy {
+                asked.entries[version] = .some(open(version, &asked.isBusy))
             }
+        case .allVersions:
+            asked.entries = [:]
+            for name in cache.names(store.versions) where !asked.isBusy {
+                do throws(StoreError) {
+                    let version = try VersionName(name)
+                    asked.entries[version] = .some(try cache.open(version))
+                } catch {
+                    // No page is of a version that cannot be shown.
+                    asked.isBusy = error.code == .locked
+                }
+            }
+            let all = asked.entries.keys.sorted()
+            asked.decided?.decision = .doubt(all)
+            if all.isEmpty { asked.instead = PinTable.refusal(asked.head.method) }
         }
-        return fetched
+        return asked
     }
 
     /// Answers when another thread has done its work.

@@ -15,56 +15,23 @@ extension AppHandler {
     }
 
     private func isOf(_ answered: String, _ word: PageWord?) -> Bool {
-        guard let word else { return true }
-        return word.version?.description == answered
+        word.map { $0.version?.description == answered } ?? true
     }
 
-    /// A start by a browser whose service worker may show another page in its place, and the pages that reported
-    /// meanwhile.
-    struct StartBehindWorker: Sendable {
-        var version: String
-        var token: String
-        /// The browser; `nil` if it may be any.
-        var browser: String?
-        /// Whether all of them were older pages of that browser; `nil` if there were none.
-        var isOlderAlone: Bool?
-    }
-
-    /// - Parameter isOfWorker: whether the worker itself makes the start (by its script, or a page by its address), beside
-    ///   the open pages. A navigation may end a page, or be another tab's, so only a page that has just come may be what
-    ///   the worker shows for it.
-    func noteStart(
-        of version: String, _ token: String, in browser: String?, isOfWorker: Bool
-    ) {
-        let since = SystemClock.now - .seconds(30)
-        let late = heardAt.withLock { $0 }
-        let isHeard = bridge.sessions.contains {
-            mayBe($0, of: browser) && (isOfWorker || late[$0] ?? .zero >= since)
-        }
-        let start = StartBehindWorker(
-            version: version, token: token, browser: browser,
-            isOlderAlone: isHeard ? !isShown(version) : nil)
-        startBehindWorker.withLock { $0 = start }
-    }
-
-    /// Records that a page reports for the first time; it may be gone again when the time of a start ends.
-    func noteHeard(_ session: BridgeSessionID) {
-        heardAt.withLock { $0[session] = $0[session] ?? SystemClock.now }
-        let version = page(of: session)
-        startBehindWorker.withLock { start in
-            guard let begun = start else { return }
-            if version == begun.version {
-                start?.isOlderAlone = false
-            } else if begun.isOlderAlone == nil, mayBe(session, of: begun.browser) {
-                start?.isOlderAlone = true
-            }
-        }
-    }
-
-    /// Whether a session's page may be in a browser; an unknown one may be.
-    private func mayBe(_ session: BridgeSessionID, of browser: String?) -> Bool {
-        let own = pins.withLock { $0.browser(ofSession: session.description) }
-        return own == nil || browser == nil || own == browser
+    /// The worker that may show another page in place of one that starts a version.
+    func worker(
+        _ head: RequestHead, in browser: String?, before begun: Begun
+    ) -> Starts.BehindWorker? {
+        // A module worker's script is asked for without the cookie.
+        guard browser != nil || head.isNavigationOfWorker || head.isWorkerScript else { return nil }
+        // A worker starts a version (by its script, or a page by its address) beside the open pages. A navigation may end
+        // a page, or be another tab's: what the worker shows for it is a page that has just come.
+        let isOfWorker = head.isWorkerScript || head.isPageOfWorker
+        let since = isOfWorker ? nil : SystemClock.now - .seconds(30)
+        let isHeard = pins.withLock { $0.hasHeard(from: browser, since: since) }
+        return Starts.BehindWorker(
+            version: begun.version, token: begun.token, browser: browser,
+            isOlderAlone: isHeard ? !isShown(begun.version) : nil)
     }
 
     /// The version that a page confirms: the one that its requests show, if it reports the same, or another that its
@@ -89,7 +56,7 @@ extension AppHandler {
             return Self.empty(204)
         }
         guard let answered = witness.answered else {
-            if witness.word == nil { isRefused.store(true, ordering: .relaxed) }
+            if witness.word == nil { starts.note(.refused) }
             return PlainAnswer.response(
                 409, "The server cannot tell which version this page has.", method: method)
         }
@@ -102,7 +69,9 @@ extension AppHandler {
     /// Takes back a start if the resulting page reports another version; may wait for other processes.
     func takeBackUnshown(_ session: BridgeSessionID) {
         let name = session.description
-        let (answered, word) = pins.withLock { ($0.answered(session: name), $0.words[name]) }
+        let (answered, word) = pins.withLock {
+            ($0.answered(session: name), $0.sessions[name]?.word)
+        }
         guard let answered, !isOf(answered.description, word) else { return }
         takeBackUnshown(answered.description, Witness(session: session, word: word))
     }
@@ -133,7 +102,7 @@ extension AppHandler {
     }
 
     private func isShown(_ version: String, besides: BridgeSessionID? = nil) -> Bool {
-        bridge.sessions.contains { $0 != besides && page(of: $0) == version }
+        pages.contains { $0.session != besides && $0.version == version }
     }
 
     /// - Returns: whether that could be decided.
@@ -142,11 +111,10 @@ extension AppHandler {
         _ version: String, _ reason: String, _ startup: StartWatch, rests: Bool = false
     ) -> Bool {
         do throws(StoreError) {
-            let left = try startup.judge { (judge, ledger) throws(StoreError) in
+            let isLeft = try leave(startup) { (judge, ledger) throws(StoreError) in
                 try judge.takeBackUnshown(version, reason, rests: rests, ledger)
             }
-            if let left { tellRollback(left.from, left.reason) }
-            follow()
+            if !isLeft { follow() }
             return true
         } catch {
             startFailure.tell("unable to take back a start that nobody saw: \(error.message)")
@@ -154,51 +122,21 @@ extension AppHandler {
         }
     }
 
-    /// Takes back a start whose time is over and whose browser has a worker, if only older pages reported during that time.
-    ///
-    /// The worker waits behind them, has kept the new page for the next load, or showed its own page before the
-    /// navigation came. A start also does not count if the server refused requests that may be its page's, because of
-    /// another browser's cookies or two indistinguishable pages. Then the version waits as after a failed start, or
-    /// it would be started at once again.
+    /// Takes back a start whose time is over and whose end says nothing of its version.
     /// - Returns: whether the start may be judged; not if it should be taken back but could not be.
     func takeBackWaiting(_ startup: StartWatch) -> Bool {
+        let lifecycle = cache.lifecycle
         guard let token = startup.ask({ $0.isOver ? $0.watchedToken : nil }),
-            let version = cache.lifecycle.current
+            let version = lifecycle.current
         else { return true }
-        // With nothing to go back to it stays, for a late confirmation; what the disk refuses, the judge tells.
-        if isUntrusted.load(ordering: .relaxed), cache.lifecycle.unconfirmed?.isUncounted == true,
-            (try? cache.lifecycle.findWayBack(store.versions, showing: startPage.isShown)) != nil
-        {
-            return takeBackUnshown(
-                version,
-                "it was not confirmed, and no page with its cookie came: another site may have opened it",
-                startup)
+        let excuse = starts.excuse(token: token) {
+            startup.ask { $0.isWatching(version) } && !isShown(version)
+        } isReturnable: {
+            // What the disk refuses, the judge tells.
+            lifecycle.unconfirmed?.isUncounted == true
+                && (try? lifecycle.findWayBack(store.versions, showing: startPage.isShown)) != nil
         }
-        if isContradicted.load(ordering: .relaxed) {
-            return takeBackUnshown(
-                version,
-                "it was not confirmed, and cookies that other servers have set contradicted its page's",
-                startup, rests: true)
-        }
-        if let start = startBehindWorker.withLock({ $0 }), start.token == token,
-            startup.ask({ $0.isWatching(version) }),
-            start.isOlderAlone == true, !isShown(version)
-        {
-            // The refused request was the installing worker's, which asks again.
-            return takeBackUnshown(version, "its service worker shows an older page", startup)
-        }
-        if isRefused.load(ordering: .relaxed) {
-            return takeBackUnshown(version, StoreEvent.refusedPages, startup, rests: true)
-        }
-        return true
-    }
-
-    /// When a version starts: an open page of it may have confirmed it before its navigation came.
-    func heedEarlierWords(of version: String, _ startup: StartWatch) throws(StoreError) {
-        let sessions = Set(bridge.sessions)
-        let isConfirmed = earlyWords.withLock { words in
-            words.contains { $0.value == version && sessions.contains($0.key) }
-        }
-        if isConfirmed { _ = try startup.confirm(version) }
+        guard let excuse else { return true }
+        return takeBackUnshown(version, excuse.reason, startup, rests: excuse.rests)
     }
 }

@@ -4,41 +4,27 @@ import VersionTree
 
 // Service workers that keep pages, as far as their pages report, and servers that refuse workers.
 extension AppHandler {
-    /// The most pages of different versions recorded in half a day, each once.
-    private static let stalePageCountMax = 16
-    private static let stalePagePause = Duration.seconds(43_200)
-
     /// Handles the report of a page that reloading left outdated: its worker keeps it.
-    func noteStalePage(_ head: RequestHead, _ exchange: Exchange) -> Answer {
-        switch ownSession(head, ReservedRoute.stalePage.rawValue, "What a page says of itself") {
-        case .refused(let answer): return answer
-        case .page(let session):
-            let browser = browser(of: head, exchange)
-            // Loaded again, the page is what the next page gets.
-            if pins.withLock({ $0.noteKeeping(session: session.description, browser: browser) }) {
-                return Self.empty(205)
-            }
-            let word = BridgeQuery(head).word
-            _ = storeWork.add {
-                guard let next = self.nextVersion, word?.version?.description != next else {
-                    return
-                }
-                self.recordStalePage(insteadOf: next, word)
-            }
-            return Self.empty(204)
+    func noteStalePage(_ head: RequestHead, _ exchange: Exchange) throws(Refusal) -> Answer {
+        let session = try ownSession(head, "What a page says of itself")
+        let browser = browser(of: head, exchange)
+        // Loaded again, the page is what the next page gets.
+        if pins.withLock({ $0.noteKeeping(session: session.description, browser: browser) }) {
+            return Self.empty(205)
         }
+        let word = BridgeQuery(head).word
+        _ = storeWork.add {
+            guard let next = self.nextVersion, word?.version?.description != next else { return }
+            self.recordStalePage(insteadOf: next, word)
+        }
+        return Self.empty(204)
     }
 
     /// Records in the event log that a worker keeps a page; each once, for a while.
     func recordStalePage(insteadOf version: String, _ word: PageWord?) {
         let shown = word?.version?.description
-        let now = SystemClock.now
-        let isNew = stalePages.withLock { told in
-            let key = "\(shown ?? "") \(version)"
-            told = told.filter { now - $0.value < Self.stalePagePause }
-            guard told[key] == nil, told.count < Self.stalePageCountMax else { return false }
-            told[key] = now
-            return true
+        let isNew = announcements.withLock {
+            $0.staysKept(shown, insteadOf: version, now: SystemClock.now)
         }
         guard isNew else { return }
         notice(
@@ -52,11 +38,7 @@ extension AppHandler {
     /// If the version is already known good, the confirmation alone is not recorded, but `castree status` waits for
     /// it.
     func endStalePages(insteadOf version: String) {
-        let wasKept = stalePages.withLock { told in
-            let count = told.count
-            told = told.filter { !$0.key.hasSuffix(" " + version) }
-            return told.count < count
-        }
+        let wasKept = announcements.withLock { $0.isConfirmed(version) }
         if wasKept { store.versions.note(.confirmed(version: version)) }
     }
 

@@ -14,7 +14,7 @@ final class AppHandler: RequestHandler {
     var objects: ContentCache { parts.objects }
     var bridge: Bridge { parts.bridge }
     var startPage: StartPage { parts.startPage }
-    let starting: Mutex<Starting>
+    let starts: Starts
     let downloads: DownloadWatch
     let pins: Mutex<PinTable>
     let startFailure: FailureNotice
@@ -29,56 +29,20 @@ final class AppHandler: RequestHandler {
     private let dashboard: DashboardHandler?
     let cookieName: String
     let loops: [LoopState]
-    /// The version that pages were last told of, or had from the start; never locked by loops.
-    let announced = Mutex<Announcement?>(nil)
-    /// The versions rolled back recently and not shown again.
-    let rollbacks = Mutex<[Rollback]>([])
-    /// Sessions of the bridge that have not yet been told what waits for them.
-    let newcomers = Mutex<Set<BridgeSessionID>>([])
-    /// When each session reported for the first time.
-    let heardAt = Mutex<[BridgeSessionID: Duration]>([:])
-    let hidden = Mutex<Set<BridgeSessionID>>([])
-    /// Sessions of pages that confirmed versions which had not been started.
-    let earlyWords = Mutex<[BridgeSessionID: String]>([:])
-    /// The last start by a browser whose service worker may show another page in its place.
-    let startBehindWorker = Mutex<StartBehindWorker?>(nil)
-    let startedByOthers = Mutex<Set<String>>([])
+    /// Locked while pages are told, so that two threads do not say the same; by loops only where no start is watched.
+    let announcements = Mutex<Announcements>(Announcements())
     let begunAt = secondsNow()
-    let heldPolls = Mutex<[String: Int]>([:])
-    let stalePages = Mutex<[String: Duration]>([:])
     /// Work that may wait for the store, or for another process.
     let storeWork = WorkQueue()
-    let loopsToRead = Mutex<[EventLoop]>([])
-    /// Whether a request was in doubt since the last start because of cookies that contradict its page.
-    let isContradicted = Atomic<Bool>(false)
-    /// Whether a request was refused since the last start that may come from a page of the started version.
-    let isRefused = Atomic<Bool>(false)
-    /// Whether the page of the last start came by the address with the token: its browser may keep no cookie.
-    let isStartedByToken = Atomic<Bool>(false)
-    /// Whether a page of another site may have made the last start, and none of this server's has shown itself since.
-    let isUntrusted = Atomic<Bool>(false)
     let isStopping = Atomic<Bool>(false)
 
-    struct Starting {
-        var watch: StartWatch?
-        var isForeground = true
-        var rule = SwitchingRule()
-    }
-
-    struct Announcement: Equatable {
-        var version: String
-        var reloads = false
-    }
-
-    var startup: StartWatch? { starting.withLock { $0.watch } }
+    var startup: StartWatch? { starts.watch }
 
     init(_ parts: Parts, port: UInt16, workers: Int, _ late: Late) {
         self.parts = parts
         self.port = port
         let options = parts.options
-        starting = Mutex(
-            Starting(
-                watch: options.watch(parts.store.versions, showing: parts.startPage.isShown)))
+        starts = Starts(options.watch(parts.store.versions, showing: parts.startPage.isShown))
         downloads = DownloadWatch { [store = parts.store] in store.versions }
         var limits = PinTable.Limits()
         limits.grace = options.pinGrace
@@ -151,10 +115,8 @@ final class AppHandler: RequestHandler {
                 head.hasSecret = true
             case .refused(let response):
                 // It may be of a page whose browser keeps no cookie.
-                if isStartedByToken.load(ordering: .relaxed), head.load == .subresource,
-                    LostTokenPage.isOwn(head)
-                {
-                    isRefused.store(true, ordering: .relaxed)
+                if starts.has(.byToken), head.load == .subresource, LostTokenPage.isOwn(head) {
+                    starts.note(.refused)
                 }
                 if let page = LostTokenPage.response(to: head, Self.tokenName(port: port)) {
                     return .refusal(page)
@@ -165,7 +127,7 @@ final class AppHandler: RequestHandler {
                 return .refusal(isScript ? script(head) : response)
             }
         }
-        if isUntrusted.load(ordering: .relaxed) { heedCookie(of: head) }
+        if starts.has(.untrusted) { heedCookie(of: head) }
         if isReserved(head) {
             let answer = answerReserved(head, exchange, cookies)
             if case .response(let response) = answer {
@@ -193,7 +155,7 @@ final class AppHandler: RequestHandler {
         guard PinRequest.isOfPage(head) else {
             return .response(adding(cookies, to: respondCurrent(head, state)))
         }
-        return respondPinned(head, exchange, cookies)
+        return respondPinned(PageRequest(head: head), exchange, cookies)
     }
 
     /// A browser that was shown pages is refused what a page asks for: where a worker answers navigations, nobody sees that.
@@ -308,8 +270,9 @@ extension AppHandler.Parts {
         try Self.protectShell(options, versions)
         token =
             options.requiresToken
-            ? try Self.token(memory, versions, memoryFailure, isNew: options.renewsToken) : nil
-        pageKey = try Self.pageKey(memory, versions, memoryFailure)
+            ? try Self.secret(\.token, memory, versions, memoryFailure, isNew: options.renewsToken)
+            : nil
+        pageKey = try Self.secret(\.pageKey, memory, versions, memoryFailure)
         dashboardToken = try options.dashboard.map { (dashboard) throws(StoreError) in
             if let token = dashboard.token { return token }
             return try randomToken() + randomToken()
@@ -350,33 +313,20 @@ extension AppHandler.Parts {
                 + "\(shell) lets it be retired")
     }
 
-    /// The key of the store's cookies: the remembered one, or a new one, which lasts as long as the process if the
-    /// store cannot be written.
-    private static func pageKey(
-        _ memory: ServerMemory, _ versions: VersionStore, _ problem: FailureNotice
+    /// A secret of the store, the same for all its servers: the remembered one, or a new one, which lasts as long as
+    /// the process if the store cannot be written.
+    private static func secret(
+        _ secret: any WritableKeyPath<ServerMemory, String?> & Sendable, _ memory: ServerMemory,
+        _ versions: VersionStore, _ problem: FailureNotice, isNew: Bool = false
     ) throws(StoreError) -> String {
-        if let key = memory.pageKey { return key }
+        if !isNew, let known = memory[keyPath: secret] { return known }
         let new = try randomToken() + randomToken()
-        let key = ServerMemory.remember(versions, problem) { memory -> String in
-            let key = memory.pageKey ?? new
-            memory.pageKey = key
-            return key
+        let kept = ServerMemory.remember(versions, problem) { memory -> String in
+            let kept = isNew ? new : memory[keyPath: secret] ?? new
+            memory[keyPath: secret] = kept
+            return kept
         }
-        return key ?? new
-    }
-
-    /// The token of the store, the same for all its servers: the remembered one, or a new one.
-    private static func token(
-        _ memory: ServerMemory, _ versions: VersionStore, _ problem: FailureNotice, isNew: Bool
-    ) throws(StoreError) -> String {
-        if !isNew, let token = memory.token { return token }
-        let new = try randomToken() + randomToken()
-        let token = ServerMemory.remember(versions, problem) { memory -> String in
-            let token = isNew ? new : memory.token ?? new
-            memory.token = token
-            return token
-        }
-        return token ?? new
+        return kept ?? new
     }
 
     private static func proxies(_ options: AppServerOptions) throws(StoreError) -> ProxyTable? {

@@ -64,12 +64,8 @@ extension AppHandler {
     /// Such a page confirms nothing, and the start that it hides is taken back. A page mixed by a service worker
     /// belongs to no version. If the browser's cache mixed it, the page's script has the cache fetch the files anew.
     /// If they appear again, the version waits as after a failed start, or each page would start it in vain.
-    func judgeMixed(_ head: RequestHead, _ exchange: Exchange) -> Answer {
-        let session: BridgeSessionID
-        switch ownSession(head, ReservedRoute.mixed.rawValue, "What a page says of its files") {
-        case .page(let named): session = named
-        case .refused(let answer): return answer
-        }
+    func judgeMixed(_ head: RequestHead, _ exchange: Exchange) throws(Refusal) -> Answer {
+        let session = try ownSession(head, "What a page says of its files")
         return .readBody(limit: MixedPage.byteCountMax) { head, body, exchange in
             let query = BridgeQuery(head)
             guard let own = query.word?.version else { return Self.empty(204) }
@@ -91,7 +87,7 @@ extension AppHandler {
                     session: session, answered: own.description, word: .version(other),
                     browser: browser)
                 if query.hasWorker {
-                    self.pins.withLock { $0.words[session.description] = .unknown }
+                    self.pins.withLock { $0.sessions[session.description]?.word = .unknown }
                     self.takeBackUnshown(own.description, witness, "showed files of")
                 } else {
                     self.takeBackMixed(own.description, witness, rests: query.isAgain)
@@ -122,7 +118,7 @@ extension AppHandler {
         let absent = bridge.absent(for: .seconds(30), now: now).union(tab)
         let cookie = pins.withLock { pins in
             // A worker may show the start page in place of any other.
-            isSame([47]) && isSame(pins.addresses[name] ?? [47])
+            isSame([47]) && isSame(pins.sessions[name]?.address ?? [47])
                 ? pins.adopt(
                     session: name, from: own, as: next, isOther: { !isSame($0) },
                     absent: absent, now: now) : nil

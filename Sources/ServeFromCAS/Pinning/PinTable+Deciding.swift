@@ -276,12 +276,11 @@ extension PinTable {
         return possible.isEmpty ? loads : possible
     }
 
-    private static func versions(_ loads: [Load]) -> [VersionName] {
-        var result: [VersionName] = []
-        for load in loads.reversed() where !result.contains(load.version) {
-            result.append(load.version)
+    /// The versions of loads, each once, that of the newest load first.
+    static func versions(_ loads: [Load], after first: [VersionName] = []) -> [VersionName] {
+        loads.reversed().reduce(into: first) { versions, load in
+            if !versions.contains(load.version) { versions.append(load.version) }
         }
-        return result
     }
 }
 
@@ -353,12 +352,7 @@ extension PinTable {
     }
 
     private func live(_ browser: String, _ now: Duration) -> [VersionName] {
-        var versions: [VersionName] = []
-        for load in browsers[browser]?.loads ?? []
-        where isLive(load, now) && !versions.contains(load.version) {
-            versions.append(load.version)
-        }
-        return versions
+        Self.versions(browsers[browser]?.loads.filter { isLive($0, now) }.reversed() ?? [])
     }
 }
 
@@ -368,7 +362,8 @@ extension PinTable {
     /// Whether a session's page is in a frame of another site's page, or of a page from which no cookie comes: there
     /// it starts nothing.
     func isForeign(session: String) -> Bool {
-        browser(ofSession: session).map(PinCookie.isForeign) ?? embedded.contains(session)
+        browser(ofSession: session).map(PinCookie.isForeign)
+            ?? (sessions[session]?.isEmbedded == true)
     }
 
     /// Whether a frame's navigation is an embedded page's: sent by the other origin's page, or by the embedded page

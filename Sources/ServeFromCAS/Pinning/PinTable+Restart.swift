@@ -12,14 +12,10 @@ extension PinTable {
             browsers[name]?.loads.filter { $0.parent == nil && isLive($0, now) && !isKept($0) }
             ?? []
         guard let newest = pages.last else { return [] }
-        var result: [VersionName] = []
         // There may be several pages of one path and version.
-        if newest.pages > (newest.number == replaced ? 2 : 1) { result.append(newest.version) }
-        for load in pages.dropLast().reversed()
-        where load.number != replaced && !result.contains(load.version) {
-            result.append(load.version)
-        }
-        return result
+        let isOne = newest.pages <= (newest.number == replaced ? 2 : 1)
+        return Self.versions(
+            pages.dropLast().filter { $0.number != replaced }, after: isOne ? [] : [newest.version])
     }
 
     func cookie(

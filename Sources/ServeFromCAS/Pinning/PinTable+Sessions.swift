@@ -7,7 +7,11 @@ extension PinTable {
     ///
     /// So while a successor loads, a request or end of a page that cannot be told from others is never taken for the
     /// successor's.
-    mutating func open(session: String) { opened[session] = opened[session] ?? nextLoad }
+    mutating func open(session: String, isNewcomer: Bool = false) {
+        var known = sessions[session] ?? Session(isNewcomer: isNewcomer)
+        known.opened = known.opened ?? nextLoad
+        sessions[session] = known
+    }
 
     /// Notes that a session uses a connection, which then holds the load of the session's page.
     ///
@@ -31,16 +35,16 @@ extension PinTable {
     ) -> Bool {
         open(session: session)
         kept[session] = nil
-        if let word { words[session] = word }
-        if isEmbedded { embedded.insert(session) }
-        if isFromNetwork { fromNetwork.insert(session) }
-        if let address { addresses[session] = addresses[session] ?? address }
-        guard let holder = sessions[session] ?? begin(session, connection, now) else {
+        if let word { sessions[session]?.word = word }
+        if isEmbedded { sessions[session]?.isEmbedded = true }
+        if isFromNetwork { sessions[session]?.isFromNetwork = true }
+        if sessions[session]?.address == nil { sessions[session]?.address = address }
+        guard let holder = sessions[session]?.page ?? begin(session, connection, now) else {
             return false
         }
         let isBack = !isThere(holder)
         if isBack { revive(session, holder, now) }
-        guard let held = sessions[session] else { return isBack }
+        guard let held = sessions[session]?.page else { return isBack }
         change(held.browser, held.load) {
             $0.usedAt = max($0.usedAt, now)
             guard isEmbedded else { return }
@@ -73,11 +77,11 @@ extension PinTable {
         return all.contains { $0.value > loose && $0.key == version ?? $0.key }
     }
 
-    func knows(session: String) -> Bool { sessions[session] != nil }
+    func knows(session: String) -> Bool { sessions[session]?.page != nil }
 
     /// The version of a session's page, if it is known: the page's own report counts.
     func version(session: String) -> VersionName? {
-        switch words[session] {
+        switch sessions[session]?.word {
         case .version(let own)?: own
         case .unknown?: nil
         case nil: answered(session: session)
@@ -88,8 +92,8 @@ extension PinTable {
     ///
     /// `nil` also if there was no navigation and the page reports another version than its requests.
     func answered(session: String) -> VersionName? {
-        guard let holder = sessions[session] else { return nil }
-        let isSaid = words[session].map { $0.version == holder.version } ?? true
+        guard let known = sessions[session], let holder = known.page else { return nil }
+        let isSaid = known.word.map { $0.version == holder.version } ?? true
         return holder.isAnswered || isSaid ? holder.version : nil
     }
 
@@ -101,22 +105,16 @@ extension PinTable {
     }
 
     func browser(ofSession session: String) -> String? {
-        sessions[session]?.browser ?? crowds.values.first { $0.session == session }?.browser
+        sessions[session]?.page?.browser ?? crowds.values.first { $0.session == session }?.browser
     }
 
     /// Ends a session: there is certainly one page less.
     mutating func leave(session: String, now: Duration) {
-        words[session] = nil
-        embedded.remove(session)
-        fromNetwork.remove(session)
-        opened[session] = nil
-        addresses[session] = nil
         kept[session] = nil
-        successors[session] = nil
         for (connection, crowd) in crowds where crowd.session == session {
             release(crowdOf: connection, now)
         }
-        guard let holder = sessions.removeValue(forKey: session) else { return }
+        guard let holder = sessions.removeValue(forKey: session)?.page else { return }
         var isOver = false
         change(holder.browser, holder.load) { load in
             load.pages -= 1
@@ -143,7 +141,7 @@ extension PinTable {
             return begin(session, said.load, of: said.browser, isAnswered: true)
         }
         if doubts[connection] != nil {
-            guard let said = words[session]?.version, browser.wasGiven(said) else {
+            guard let said = sessions[session]?.word?.version, browser.wasGiven(said) else {
                 holdAll(name, session, connection, now)
                 return nil
             }
@@ -153,15 +151,15 @@ extension PinTable {
         }
         guard let asking, isEarlier(asking, than: session) else { return nil }
         let isOther =
-            fromNetwork.contains(session)
-            && words[session]?.version.map { $0 != asking.version } ?? false
+            sessions[session]?.isFromNetwork == true
+            && sessions[session]?.word?.version.map { $0 != asking.version } ?? false
         let free = browser.loads.filter {
             $0.version == asking.version && !isOther && isFree($0, session, now)
         }
         if let own = free.first(where: { $0.number == asking.number }) ?? free.last {
             return begin(session, own, of: name, isAnswered: own.isAnswered)
         }
-        let said = words[session]?.version.flatMap { browser.wasGiven($0) ? $0 : nil }
+        let said = sessions[session]?.word?.version.flatMap { browser.wasGiven($0) ? $0 : nil }
         if let said, said != asking.version, !asking.isAnswered, asking.sessions == 0 {
             // Only the requests of this page have named the load.
             change(name, asking.number) { $0.isOver = true }
@@ -177,25 +175,25 @@ extension PinTable {
         let holder = Holder(
             browser: name, load: load.number, path: load.path, version: load.version,
             isAnswered: isAnswered)
-        sessions[session] = holder
+        sessions[session, default: Session()].page = holder
         return holder
     }
 
     /// Whether a load began before a session: a load known only from a cookie may have begun at any time.
     private func isEarlier(_ load: Load, than session: String) -> Bool {
-        !load.isAnswered || load.number <= opened[session] ?? .max
+        !load.isAnswered || load.number <= sessions[session]?.opened ?? .max
     }
 
     /// Whether one of a load's pages (of any path, if only a cookie names it) has no session yet and may be this
     /// one's.
     private func isFree(_ load: Load, _ session: String, _ now: Duration) -> Bool {
         load.sessions < load.pages && isLive(load, now) && isEarlier(load, than: session)
-            && (!load.isAnswered || load.path == addresses[session] ?? load.path)
+            && (!load.isAnswered || load.path == sessions[session]?.address ?? load.path)
     }
 
     /// The load answered at the path which a session's page reports, if all such loads are of one version.
     private func addressed(_ session: String, _ browser: Browser, _ now: Duration) -> Load? {
-        guard addresses[session] != nil else { return nil }
+        guard sessions[session]?.address != nil else { return nil }
         let own = browser.loads.filter { $0.isAnswered && isFree($0, session, now) }
         return own.allSatisfy { $0.version == own[0].version } ? own.last : nil
     }
@@ -208,7 +206,9 @@ extension PinTable {
     private func saidPage(
         _ session: String, _ name: String, _ asking: Load?, _ now: Duration
     ) -> (browser: String, load: Load)? {
-        guard let said = words[session]?.version, let browser = browsers[name] else { return nil }
+        guard let said = sessions[session]?.word?.version, let browser = browsers[name] else {
+            return nil
+        }
         func pages(_ browser: Browser) -> [Load] {
             browser.loads.filter { $0.version == said && $0.isAnswered && isFree($0, session, now) }
         }
@@ -230,7 +230,8 @@ extension PinTable {
     private func bareLoad(
         of session: String, _ now: Duration
     ) -> (browser: String, load: Load)? {
-        guard let said = words[session]?.version, let address = addresses[session] else {
+        guard let said = sessions[session]?.word?.version, let address = sessions[session]?.address
+        else {
             return nil
         }
         let pages = browsers.filter { !$0.value.hasShownCookie }.flatMap { name, browser in
@@ -255,7 +256,7 @@ extension PinTable {
                 && isFree($0, session, now)
         }
         if let own { return own }
-        let address = addresses[session]
+        let address = sessions[session]?.address
         let same = browser.loads.lastIndex {
             $0.version == version && $0.parent == nil && isLive($0, now)
                 && $0.path == address ?? $0.path
@@ -306,7 +307,7 @@ extension PinTable {
         load.sessions = 1
         browser.loads.insert(load, at: 0)
         browsers[holder.browser] = browser
-        sessions[session]?.load = load.number
+        sessions[session]?.page?.load = load.number
     }
 
     // MARK: Marks: requests that name their page's version

@@ -30,11 +30,10 @@ extension PinTable {
             return .serve(current, cookie: nil, mark: nil)
         }
         // The worker's pages send no navigation: after the open ones have gone, only the cookie tells their version.
-        var others: [VersionName] = isNews ? [] : otherVersions(name, now)
-        for load in browser.loads.reversed() where isNews && load.parent == nil && isLive(load, now)
-        {
-            if !others.contains(load.version) { others.append(load.version) }
-        }
+        let others =
+            isNews
+            ? Self.versions(browser.loads.filter { $0.parent == nil && isLive($0, now) })
+            : otherVersions(name, now)
         _ = markKept(current, name, now)
         return .serve(current, cookie: cookie(of: name, current, others, now), mark: nil)
     }
@@ -80,29 +79,19 @@ extension PinTable {
                 $0.begunAt > worker.givenAt && $0.isAnswered && $0.version != worker.version
             }
             return isMet
-                ? doubt(worker, pages, of: request, cookie)
+                ? doubt(Self.versions(pages, after: [worker.version]), of: request, cookie)
                 : .serve(worker.version, cookie: nil, mark: nil)
         }
         // It may still be installing, or show a page that it kept and that has not reported yet.
         guard pages.allSatisfy({ $0.begunAt <= worker.givenAt && $0.version != worker.version }),
             browser.keepsPages || now - worker.givenAt <= limits.grace
         else { return nil }
-        return doubt(worker, pages, of: request, cookie)
+        return doubt(Self.versions(pages, after: [worker.version]), of: request, cookie)
     }
 
     func isInstalling(_ worker: Worker, _ browser: Browser, _ now: Duration) -> Bool {
         now - worker.askedAt <= limits.installing * (browser.keepsPages ? 3 : 1)
             && now - worker.givenAt <= limits.loadingMax
-    }
-
-    private mutating func doubt(
-        _ worker: Worker, _ pages: [Load], of request: PinRequest, _ cookie: PinCookie
-    ) -> Decision {
-        var versions = [worker.version]
-        for load in pages.reversed() where !versions.contains(load.version) {
-            versions.append(load.version)
-        }
-        return doubt(versions, of: request, cookie)
     }
 
     /// The answer to a `SharedWorker`, which pages share, and to requests for its script: the version of its pages
@@ -134,7 +123,7 @@ extension PinTable {
     /// Whether a session's page is of a version and came without a navigation, and its browser was given that
     /// version's worker.
     func isOfWorker(_ version: String, _ session: String) -> Bool {
-        guard let holder = sessions[session], !holder.isAnswered else { return false }
+        guard let holder = sessions[session]?.page, !holder.isAnswered else { return false }
         let workers = browsers[holder.browser]?.workers ?? []
         return holder.version.description == version
             && workers.contains { $0.version == holder.version }
@@ -155,15 +144,16 @@ extension PinTable {
         guard let name = browser(ofSession: session), var browser = browsers[name],
             browser.workers.contains(where: { $0.version == new && isOther($0.path) })
         else { return nil }
-        successors[session] = new
+        sessions[session]?.successor = new
         // A silent page at this page's address does not count: it has its own session, or does not exist, because the
         // browser asked for a page that the worker showed, or the page went while its answer was under way.
         let silent = browser.loads.contains {
             $0.version == old && $0.parent == nil && isLive($0, now) && $0.pages > $0.sessions
-                && $0.path != addresses[session]
+                && $0.path != sessions[session]?.address
         }
-        let others = sessions.filter { other, page in
-            page.browser == name && page.version == old && successors[other] != new
+        let others = sessions.filter { other, session in
+            session.page?.browser == name && session.page?.version == old
+                && session.successor != new
                 && (kept[other] != nil || !absent.contains(other))
         }
         guard !silent, others.isEmpty else { return nil }
@@ -202,7 +192,7 @@ extension PinTable {
             $0.version == worker.version && $0.isAnswered && isLive($0, now)
         }
             || sessions.contains {
-                $0.value.browser == name && words[$0.key]?.version == worker.version
+                $0.value.page?.browser == name && $0.value.word?.version == worker.version
             }
     }
 

@@ -149,6 +149,30 @@ struct PinTable: Sendable {
         var isAnswered = true
     }
 
+    /// A session of the bridge, what its page says of itself, and whether it was told what waits for it.
+    struct Session: Sendable {
+        /// `nil` as long as the page may be any.
+        var page: Holder?
+        /// How many loads there had been when it began: its page is none of the later ones.
+        var opened: UInt64?
+        /// The path that its page reports it was loaded from; its load has the same path.
+        var address: [UInt8]?
+        /// The later version that its page also belongs to, with all that it has loaded.
+        var successor: VersionName?
+        var word: PageWord?
+        // In a frame of another origin's page.
+        var isEmbedded = false
+        // No worker can have shown it.
+        var isFromNetwork = false
+        var isHidden = false
+        // It has not yet been told what waits for it.
+        var isNewcomer = false
+        // When it reported for the first time.
+        var heardAt: Duration?
+        // The version that it confirmed before anybody had started that.
+        var earlyWord: String?
+    }
+
     /// The loads held for a page that may be any of them.
     struct Crowd: Sendable {
         var session: String
@@ -159,22 +183,9 @@ struct PinTable: Sendable {
     var limits: Limits
     /// Distinguishes the runs of a server: a cookie says which run set it.
     let run: String
-    var sessions: [String: Holder] = [:]
-    /// How many loads there had been when a session began: its page is none of the later ones.
-    var opened: [String: UInt64] = [:]
-    /// By session, the path that its page reports it was loaded from; its load has the same path.
-    var addresses: [String: [UInt8]] = [:]
+    var sessions: [String: Session] = [:]
     /// By session, the loads of a page in the back/forward cache, and of its frames.
     var kept: [String: [UInt64]] = [:]
-    /// By session, the later version that its page also belongs to, with all that it has loaded.
-    var successors: [String: VersionName] = [:]
-    var words: [String: PageWord] = [:]
-    /// Until when another origin may be behind what a browser's pages do.
-    var led: [String: Duration] = [:]
-    /// The sessions whose pages say that they are in a frame of another origin's page.
-    var embedded: Set<String> = []
-    /// The sessions whose pages say that no worker can have shown them.
-    var fromNetwork: Set<String> = []
     var browsers: [String: Browser] = [:]
     var connections: [UInt64: (browser: String, load: UInt64)] = [:]
     /// The browsers of connections whose last request was in doubt.
@@ -186,6 +197,10 @@ struct PinTable: Sendable {
     var nextLoad: UInt64 = 0
     /// By hints, the version to which this run last gave a mark, in whichever browser.
     var given: [UInt8: VersionName] = [:]
+    /// The browsers of the requests that wait for what pages are to be told, by ticket.
+    var polls: [UInt64: String] = [:]
+    /// Until when another origin may be behind what a browser's pages do.
+    var led: [String: Duration] = [:]
     /// How many requests were in doubt because their cookies, or cookie and mark, contradicted each other.
     var contradictions = 0
 
@@ -408,7 +423,9 @@ extension PinTable {
     ///   - paths: those that it and the frames in it were loaded from, its own first.
     ///   - isKept: whether the page may come back with them; else its session ends.
     mutating func goes(session: String, paths: [[UInt8]], isKept: Bool, now: Duration) {
-        guard let holder = sessions[session], let browser = browsers[holder.browser] else { return }
+        guard let holder = sessions[session]?.page, let browser = browsers[holder.browser] else {
+            return
+        }
         var going = [holder.load]
         for path in paths.dropFirst() {
             // A frame with a session reports its own end, and one that is known as a frame ends with its page.

@@ -59,7 +59,6 @@ public final class AppServer: Sendable {
         bridge = parts.bridge
         try Self.refuseLoops(options.proxies, port)
         late.resolve(handler)
-        handler.loopsToRead.withLock { [server] in $0 = server.loops }
         if options.port.app != nil, parts.memory.port(for: options.port) == nil {
             ServerMemory.remember(store.versions, parts.memoryFailure) { [port] in
                 $0.note(options.port, port)
@@ -124,7 +123,7 @@ public final class AppServer: Sendable {
         let handler = handler
         housekeeping.withLock { task in
             guard task == nil else { return }
-            task = Task.detached { await Housekeeping.run(handler) }
+            task = Task.detached { [server] in await Housekeeping.run(handler, server.loops) }
         }
     }
 
@@ -185,13 +184,13 @@ public final class AppServer: Sendable {
         handler.startup?.ask { $0.startsPending(lifecycle) } ?? false
     }
 
-    package func setSwitching(_ rule: SwitchingRule) { handler.setSwitching(rule) }
+    package func setSwitching(_ rule: SwitchingRule) { handler.starts.setSwitching(rule) }
 
     /// Tells whether the app is in the foreground.
     ///
     /// In the background, the time in which a page must confirm does not run.
     public func setForeground(_ isForeground: Bool) {
-        handler.setForeground(isForeground)
+        handler.starts.setForeground(isForeground)
     }
 }
 

@@ -11,13 +11,17 @@ enum Housekeeping {
     /// is shown.
     private static let closingPause = Duration.seconds(60)
 
-    static func run(_ handler: AppHandler) async {
+    static func run(_ handler: AppHandler, _ loops: [EventLoop]) async {
         var closesAt = SystemClock.now + closingPause
         while !Task.isCancelled {
             let now = SystemClock.now
             look(handler, now: now) { judgement in
-                // The confirmation of a start may be waiting to be read.
-                handler.readWhatWaits(then: judgement)
+                // The confirmation of a start may be waiting to be read: after three rounds its connection is accepted,
+                // its request is read, and the work for it is in the queue.
+                goRound((loops + loops + loops)[...]) {
+                    // If the queue is full, nothing is judged now: this is called again soon.
+                    _ = handler.storeWork.add(judgement)
+                }
             }
             if now >= closesAt {
                 closesAt = now + closingPause
@@ -29,6 +33,14 @@ enum Housekeeping {
                 return
             }
         }
+    }
+
+    /// Does `work` after loops have run in turn, unless one has ended.
+    private static func goRound(
+        _ loops: ArraySlice<EventLoop>, then work: @escaping @Sendable () -> Void
+    ) {
+        guard let next = loops.first else { return work() }
+        _ = next.submit { _ in goRound(loops.dropFirst(), then: work) }
     }
 
     /// - Parameter judging: gets the work that rolls back a version whose time is over.
@@ -56,7 +68,7 @@ enum Housekeeping {
         handler.follow()
         let isOver = isOver(handler, now)
         // The time until the next look counts by what is visible now.
-        handler.noteVisibility(now: now)
+        handler.starts.noteVisibility(now: now) { handler.isUnseen(now: now) }
         if isOver { judging { judge(handler) } }
     }
 

@@ -93,12 +93,12 @@ struct KeptPageTests {
     )
     func mandatory() throws {
         let (store, app) = try TestApp.kiosk()
-        app.server.handler.setSwitching(SwitchingRule(reloads: true))
+        app.server.handler.starts.setSwitching(SwitchingRule(reloads: true))
         try store.versions.activateAtNextBoot("2")
         app.look(after: .zero)
         let browser = try app.visitor(seeing: "two")
         // Nothing waits any more.
-        app.server.handler.setSwitching(SwitchingRule())
+        app.server.handler.starts.setSwitching(SwitchingRule())
         _ = try browser.beginSession(saying: "1")
         try app.wait(for: "the start to be taken back") {
             try store.reopened().lifecycle().current == "1"
@@ -112,7 +112,7 @@ struct KeptPageTests {
         isByScript: Bool
     ) throws {
         let (store, app) = try TestApp.kiosk()
-        app.server.handler.setSwitching(SwitchingRule(waitsForStart: true))
+        app.server.handler.starts.setSwitching(SwitchingRule(waitsForStart: true))
         try store.versions.activateAtNextBoot("2")
         let browser = try app.browser()
         let script = [("Service-Worker", "script"), ("Referer", browser.origin + "/")]
@@ -178,7 +178,7 @@ struct KeptPageTests {
         let session = try idle.beginSession()
         try idle.post("/_castree/bridge?session=\(session)&version=1", "3\nA 0")
         if !isOfOther {
-            app.server.handler.heardAt.withLock { $0 = $0.mapValues { $0 - .seconds(40) } }
+            app.heardEarlier(by: .seconds(40))
         }
         try store.versions.activateAtNextBoot("2")
         // Its page is broken: nobody ever hears of it.

@@ -8,7 +8,7 @@ struct PollingPagesTests {
     private static let own = [("Sec-Fetch-Site", "same-origin")]
 
     private func count(_ app: TestApp) -> Int {
-        app.server.handler.heldPolls.withLock { $0.values.reduce(0, +) }
+        app.server.handler.pins.withLock { $0.polls.count }
     }
 
     @Test func `hold two connections at most, are told when to ask again, and take turns`() throws {

@@ -128,7 +128,7 @@ struct ServiceWorkerTests {
         _ = try tellStale(browser)
         if way == .script || way == .address {
             // Nobody has navigated: a tab that has been open for long hides what the worker itself asks for.
-            app.server.handler.heardAt.withLock { $0 = $0.mapValues { $0 - .seconds(40) } }
+            app.heardEarlier(by: .seconds(40))
         }
         switch way {
         case .browser:
@@ -148,7 +148,7 @@ struct ServiceWorkerTests {
             try expect(browser.ask("GET", "/", sent).text.contains("2"))
         }
         // What it installs may have been refused, too.
-        app.server.handler.isRefused.store(true, ordering: .relaxed)
+        app.server.handler.starts.note(.refused)
         app.look(after: .seconds(2001))
         let lifecycle = try store.reopened().lifecycle()
         expect(lifecycle.current, equals: "1")
@@ -310,14 +310,14 @@ struct ServiceWorkerTests {
         try store.versions.activate("2")
         try expect(app.browser().navigate().text.contains("2"))
         let before = SystemClock.now - .seconds(43_201)
-        app.server.handler.stalePages.withLock { told in
-            for number in 0..<1000 { told["\(number) 2"] = before }
+        app.server.handler.announcements.withLock { said in
+            for number in 0..<1000 { _ = said.staysKept("\(number)", insteadOf: "2", now: before) }
         }
         _ = try tellStale(browser)
         try app.wait(for: "the notice") {
             app.notices.all.contains { $0.contains("a service worker shows version 1") }
         }
-        expect(app.server.handler.stalePages.withLock { $0.count }, equals: 1)
+        expect(app.server.handler.announcements.withLock { $0.stalePages.count }, equals: 1)
     }
 
     @Test(

@@ -102,7 +102,7 @@ struct SuccessorPageTests {
         let kiosk = try Kiosk(store)
         try expect(kiosk.ask(), equals: [204, 205])
         let handler = kiosk.app.server.handler
-        handler.pins.withLock { $0 = PinTable(run: "another") }
+        handler.pins.withLock { $0.forgetPages(run: "another") }
         try expect(kiosk.data(), equals: "2")
     }
 

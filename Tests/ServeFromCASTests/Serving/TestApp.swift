@@ -95,6 +95,13 @@ final class TestApp: Sendable {
     /// Looks after everything as if it were so much later.
     func look(after: Duration) { Housekeeping.look(server.handler, now: SystemClock.now + after) }
 
+    /// As if every page had reported so much earlier for the first time.
+    func heardEarlier(by time: Duration) {
+        server.handler.pins.withLock { pins in
+            for name in pins.sessions.keys { pins.sessions[name]?.heardAt? -= time }
+        }
+    }
+
     /// Asks the server for its state again and again until `isSo`; records an issue if it never is.
     func wait(for what: String, _ isSo: () throws -> Bool) throws {
         let end = ContinuousClock.now + .seconds(120)
