@@ -1,5 +1,4 @@
 import Platform
-import Synchronization
 
 /// Blocking calls, made from `async` code.
 ///
@@ -25,12 +24,11 @@ public enum Blocking {
     public static func perform<Value: Sendable>(
         _ body: @escaping @Sendable () throws(StoreError) -> Value
     ) async throws(StoreError) -> Value {
-        let isCancelled = Atomic<Bool>(false)
+        let cancellation = Cancellation()
         let outcome: Result<Value, StoreError> = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 Parallel.detach {
-                    let outcome = Cancellation.when({ isCancelled.load(ordering: .relaxed) }) {
-                        () -> Result<Value, StoreError> in
+                    let outcome = cancellation.stopping { () -> Result<Value, StoreError> in
                         do throws(StoreError) { return .success(try body()) } catch {
                             return .failure(error)
                         }
@@ -39,7 +37,7 @@ public enum Blocking {
                 }
             }
         } onCancel: {
-            isCancelled.store(true, ordering: .relaxed)
+            cancellation.request()
         }
         return try outcome.get()
     }

@@ -45,6 +45,10 @@ def checks(suite):
             + ("in another tab." if way == "tabs" else "and out of the history."),
             lambda suite, way=way: lost_cookies(suite, way))
     suite.check(
+        "lost-cookies-restart",
+        "Cookies are cleared while pages are open, the server is restarted, and each page has its version's files.",
+        lost_cookies_restart)
+    suite.check(
         "name-again",
         "A script's name that was kept for a year comes back with other bytes: the page has those, and nobody is blamed.",
         name_again)
@@ -207,6 +211,35 @@ def lost_cookies(suite, way):
                 shown, got = tab.run("document.body.textContent.slice(0, 2)"), tab.run(DATA)
                 demand(got in (shown, 409), f"a page {shown} gets {got}")
             suite.say(f"the page out of the history is {shown}, and gets {got}")
+
+
+def lost_cookies_restart(suite):
+    store = suite.store()
+    counting = CONFIRMING + "<script>sessionStorage.loads = 1 + +(sessionStorage.loads || 0)</script>"
+    for version in ("v1", "v2"):
+        store.add(version, site(version, counting), activate=version == "v1")
+    options = ("--app-id", str(store.path))
+    with suite.browser() as browser:
+        person = browser.person()
+        tabs = [browser.tab(person) for _ in range(2)]
+        with store.serve(*options) as server:
+            for tab, version in zip(tabs, ("v1", "v2")):
+                store("activate", version)
+                time.sleep(1)
+                tab.go(server.url)
+                tab.wait("window.isGood")
+            browser.call("Storage.clearCookies", browserContextId=person)
+            demand([tab.run(DATA) for tab in tabs] == ["v1", "v2"], "the pages without a cookie are mixed")
+            demand(server.stop() == 0, "the server did not end as it should")
+        with store.serve(*options):
+            for tab in tabs:
+                tab.wait("document.body?.textContent.startsWith('v2') && window.isGood", within=40)
+            time.sleep(2)
+            for tab in tabs:
+                shown, got = tab.run("document.body.textContent.slice(0, 2)"), tab.run(DATA)
+                loads = tab.run("+sessionStorage.loads")
+                demand(shown == got == "v2" and loads <= 2, f"a page {shown}, loaded {loads} times, gets {got}")
+            suite.say("pages that no run of the server knew loaded themselves again, once at most")
 
 
 def fragments(suite):

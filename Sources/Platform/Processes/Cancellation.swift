@@ -1,21 +1,28 @@
-/// Whether the work of a thread is to stop, because nobody waits for its result any more.
+import Synchronization
+
+/// A request that the work of a call stop, because nobody waits for its result any more.
 ///
-/// Threads of ``Parallel`` that their caller waits for work for the same caller, and learn it too.
-package enum Cancellation {
-    @TaskLocal static var current: (@Sendable () -> Bool)?
+/// Threads of ``Parallel`` that their caller waits for work for the same call, and learn it too.
+package final class Cancellation: Sendable {
+    @TaskLocal private static var current: Cancellation?
 
-    package static var isRequested: Bool { current?() ?? false }
+    private let hasCome = Atomic<Bool>(false)
 
-    /// Runs `body`, on this thread, as work that is to stop once `isRequested` returns `true`.
-    package static func when<R>(
-        _ isRequested: (@Sendable () -> Bool)?, _ body: () -> R
-    ) -> R {
-        $current.withValue(isRequested, operation: body)
+    package init() {}
+
+    /// Whether the work of this thread is to stop.
+    package static var isRequested: Bool { current?.hasCome.load(ordering: .relaxed) ?? false }
+
+    package func request() { hasCome.store(true, ordering: .relaxed) }
+
+    /// Runs `body`, on this thread, as work that stops once that is requested.
+    package func stopping<R>(_ body: () -> R) -> R {
+        Self.$current.withValue(self, operation: body)
     }
 
     /// The same work for another thread, which its caller waits for.
     static func inherited(_ body: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
         guard let current else { return body }
-        return { when(current, body) }
+        return { current.stopping(body) }
     }
 }

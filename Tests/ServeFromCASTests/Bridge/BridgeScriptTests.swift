@@ -23,7 +23,11 @@ struct BridgeScriptTests {
           send() {}
           close() {}
         };
-        globalThis.fetch = async address => {
+        // Of what the page itself asks for.
+        let ownStatus = 200, ownVersion = '2';
+        globalThis.fetch = async (address, { method } = {}) => {
+          if (method === 'HEAD') return {
+            status: ownStatus, headers: { get: () => ownVersion && `castree;desc="${ownVersion}"` } };
           posts.push(address);
           const status = answers.shift() || 204;
           return { status, ok: status < 300, text: async () => `status ${status}`,
@@ -135,6 +139,23 @@ struct BridgeScriptTests {
                 console.log(loads);
                 """
             try expect(run(steps, storage: storage), equals: "\(count)", "\(storage) \(session)")
+        }
+    }
+
+    /// The cookie was deleted before the server was restarted.
+    @Test func `loads a page again whose requests another run of the server refuses`() throws {
+        for (status, version, session, count) in [
+            (409, "", "second", 1), (200, "2", "second", 0), (404, "", "second", 0),
+            (200, "3", "second", 1), (409, "", "first", 0), (200, "3", "first", 0),
+        ] {
+            let steps = """
+                open(first); socket.onclose(); await another();
+                ownStatus = \(status); ownVersion = '\(version)';
+                open(\(session)); await pause();
+                console.log(loads);
+                """
+            let answer = try run(steps, frame: Self.second)
+            expect(answer, equals: "\(count)", "\(status) \(version) \(session)")
         }
     }
 
