@@ -58,4 +58,37 @@ import ProgramTestSupport
         }
         try expect(Data(contentsOf: place.url("copy/trust/2.json")), equals: sound)
     }
+
+    @Test func `is told by devices, and mended, also if a backup was signed first`() throws {
+        let place = Workplace(inMemory: true)
+        try place.add("1", Release.first)
+        for name in ["a.key", "b.key", "c.key"] { try place.done("key", "new", name) }
+        try place.done("publish", "1", "site", "--sign-key", "a.key", "--no-sync")
+        let (site, files) = (place.directory.appending(path: "site"), FileManager.default)
+        let trust = ["trust", "add", "a.key.pub", "--origin", site.path]
+        try place.done(words: ["--store", "device"] + trust)
+        try files.copyItem(at: site, to: place.directory.appending(path: "backup"))
+        for (old, new) in [("a.key", "b.key"), ("b.key", "c.key")] {
+            try place.done(
+                "trust", "rotate", "site", "--add", "\(new).pub", "--remove", "\(old).pub",
+                "--sign-key", old, "--sign-key", new, "--no-sync")
+        }
+        try place.done("--store", "device", "pull", site.path)
+        try files.moveItem(at: site, to: place.directory.appending(path: "copy"))
+        try files.moveItem(at: place.directory.appending(path: "backup"), to: site)
+        for name in try files.contentsOfDirectory(atPath: place.directory.path)
+        where name.hasSuffix(".signed") {
+            try files.removeItem(at: place.directory.appending(path: name))
+        }
+        let remedy = "castree fsck ORIGIN --repair --from COPY"
+        try place.ended(22, "publish", "1", "site", "--sign-key", "c.key", saying: remedy)
+        let resign = ["resign", "site", "--sign-key", "c.key", "--adopt", "--no-sync"]
+        try place.done(words: resign)
+        try place.ended(22, "--store", "device", "pull", site.path, saying: remedy)
+        try place.ended(1, "fsck", "site", "--repair", "--from", "./copy")
+        try place.done(words: resign)
+        try place.done("fsck", "site")
+        try place.done(words: ["--store", "other"] + trust)
+        try place.done("--store", "other", "pull", site.path)
+    }
 }

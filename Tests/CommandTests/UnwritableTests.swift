@@ -93,6 +93,11 @@ import ProgramTestSupport
         let found = try Self.readOnly(place, ["fsck"]).ended(4)
         expect(!found.text.contains("repaired)"), "\(found)")
         expect(found.text.contains("cannot be rebuilt here, and stays as it is"), "\(found)")
+        for finished in [found, try Self.readOnly(place, ["fsck", "--repair"]).ended(4)] {
+            let advice = "mount it writable, then run 'castree fsck --repair'"
+            expect(finished.text.contains(advice), "\(finished)")
+            expect(!finished.text.contains("person"), "\(finished)")
+        }
         let notes = found.errors.split(separator: "\n").filter {
             $0.contains("index cannot be used")
         }
@@ -100,5 +105,28 @@ import ProgramTestSupport
         try expect(Data(contentsOf: place.url(path)), equals: before)
         let repaired = try place.ended(1, "fsck")
         expect(repaired.text.contains("(repaired)"), "\(repaired)")
+    }
+
+    private static let noImage: String? = {
+        let found = try? Workplace().run(["/bin/sh", "-c", "command -v mksquashfs"])
+        return reason ?? (found?.status == 0 ? nil : "needs mksquashfs")
+    }()
+
+    // Such a file system has neither free space nor free inodes nor fsync(2).
+    @Test(.disabled(for: noImage))
+    func `says of a store in a squashfs image that it is read-only, and nothing else`() throws {
+        let place = try prepared()
+        let script = """
+            mksquashfs .castree image -quiet -no-progress -noappend >&2 && mkdir -p mounted &&
+                mount -o loop,ro image mounted || exit 99
+            exec "$0" "$@" --store mounted
+            """
+        let castree = ProgramUnderTest.castree.url.path
+        let inImage = ["/usr/bin/unshare", "-m", "--", "/bin/sh", "-c", script, castree]
+        let status = try place.run(inImage + ["status"]).ended()
+        expect(status.text.contains("well "), "\(status)")
+        for words in [["activate", "2"], ["boot"], ["gc"], ["retire", "2"]] {
+            try place.run(inImage + words).ended(1, saying: "mount it writable")
+        }
     }
 }

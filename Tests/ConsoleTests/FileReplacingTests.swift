@@ -123,6 +123,12 @@ import StorageTestSupport
             try replaceFile(path("page"), with: Array("new".utf8), on: full)
         }
         expect(error?.message.contains("castree gc"), equals: false)
+        // There, space would not help.
+        let limited = FaultyFileSystem { $0.verb == .write ? $0.error(EFBIG) : nil }
+        let other = expectRefusal(.outOfSpace, saying: "ulimit -f") {
+            try replaceFile(path("page"), with: Array("new".utf8), on: limited)
+        }
+        expect(other?.message.contains("free space"), equals: false)
     }
 
     private func inode(_ name: String) throws -> UInt64 {

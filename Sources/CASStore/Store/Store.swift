@@ -180,12 +180,15 @@ public final class Store: Sendable {
 
     // MARK: Free space
 
-    /// Throws `.outOfSpace` unless `byteCount` more bytes leave the reserve free, and the disk can hold another file.
+    /// Throws `.outOfSpace` unless `byteCount` more bytes leave the reserve free, and the disk can hold another file;
+    /// never on a read-only disk.
     /// - Parameters:
     ///   - byteCount: how many are about to be written.
     ///   - isAll: whether these are all that the caller needs; otherwise the message omits the number.
     package func checkSpace(for byteCount: Int64, isAll: Bool = true) throws(StoreError) {
         let space = try fileSystem.freeSpace(directories.root.raw)
+        // Whatever writes there fails for that reason; an image (squashfs) has no space ever.
+        guard !space.isReadOnly else { return }
         if space.files == 0 {
             throw StoreError(
                 .outOfSpace,

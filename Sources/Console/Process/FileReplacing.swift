@@ -29,7 +29,7 @@ package func replaceFile(
         return try replace(OutputName(path, system, owners), writeBytes)
     } catch {
         // The full disk need not be the store's.
-        guard error.code == .outOfSpace else { throw error }
+        guard error.isDiskFull else { throw error }
         throw error.advising("free space there, or name another place, and repeat the command")
     }
 }

@@ -172,7 +172,9 @@ extension TrustedOrigin {
         let known = self.version ?? floor
         if version < known {
             return
-                "it goes back to version \(version) of the origin's trust, and version \(known) is known"
+                "it goes back to version \(version) of the origin's trust, and version \(known) is known; if the origin "
+                + "itself offers this, its publisher puts \(OriginLayout.trust(known)) back from a copy (castree fsck "
+                + "ORIGIN --repair --from COPY), then signs by it (castree resign ORIGIN --adopt)"
         }
         signers = judgement.signers
         return nil

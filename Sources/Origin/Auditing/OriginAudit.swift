@@ -203,17 +203,13 @@ package final class OriginAudit {
     private func followTrust(of state: OriginState, after last: TrustFile?) throws(StoreError) {
         let pointers = state.pointers.values
         guard let origin = try storage.trustedOrigin(saidBy: pointers) else { return }
-        var (last, version) = (last, (last?.version ?? TrustFile.firstVersion) + 1)
-        while version <= TrustFile.followedMax {
-            let path = OriginLayout.trust(version)
-            var next = try TrustFile.ifSound(try storage.trust(version))
-            let isHere = next?.follows(last, pointers, of: origin) == true
-            if !isHere { next = try mender?.trust(version) }
-            guard let file = next, file.follows(last, pointers, of: origin) else { return }
+        let signed = pointers.filter { $0.isSigned && $0.origin == origin }
+        for (file, isHere, _) in try following(last, signed, of: origin) {
+            let path = OriginLayout.trust(file.version)
             let isAhead = try lasting { () throws(StoreError) in
                 // A rotation writes this file before the pointers.
                 let now = isHere ? try newest(since: state).pointers.values.map(\.trustVersion) : []
-                return now.contains { $0 ?? 0 >= version } ? nil : true
+                return now.contains { $0 ?? 0 >= file.version } ? nil : true
             }
             guard isAhead != nil else { return }
             let what = isHere ? "no pointer names it" : "the copy has it"
@@ -224,8 +220,29 @@ package final class OriginAudit {
                 guard !isHere else { return false }
                 return try storage.put(path, StorageBody(file.serialized()), .document).isStored
             }
-            (last, version) = (file, version + 1)
         }
+    }
+
+    /// The versions of the trust that follow a version one after the other, each from here, else from the copy.
+    ///
+    /// The first keys are unrecorded: after `nil`, a key that signs here must vouch for one of the versions.
+    private func following(
+        _ last: TrustFile?, _ pointers: [ChannelPointer], of origin: String
+    ) throws(StoreError) -> [(file: TrustFile, isHere: Bool, isCopied: Bool)] {
+        let version = last?.version ?? TrustFile.firstVersion
+        guard version < TrustFile.followedMax else { return [] }
+        let here = try TrustFile.ifSound(try storage.trust(version + 1))
+        let copied = try mender?.trust(version + 1)
+        // A stranger may have put one here that a sound one of the copy follows.
+        let isKnown = last != nil || here?.follows(nil, pointers, of: origin) == true
+        for case let file? in isKnown ? [here, copied] : [copied, here]
+        where file.isFollowing(last?.trusted ?? file.trusted, version, of: origin) {
+            let rest = try following(file, pointers, of: origin)
+            let all = [(file, file == here, file == copied)] + rest
+            if last != nil || file.follows(nil, pointers, of: origin) { return all }
+            if all.contains(where: { $0.isVouched(by: pointers, inCopy: $2) }) { return all }
+        }
+        return []
     }
 
     private func checkList(of state: OriginState) throws(StoreError) {

@@ -125,7 +125,7 @@ final class ReleasePacking {
             return PreparedPacks(
                 result: result, need: need, place: place, frameCounts: progress.frameCounts)
         } catch {
-            guard error.code == .outOfSpace else { throw error }
+            guard error.code == .outOfSpace, !error.isFileSizeLimited else { throw error }
             let available = try place.fileSystem.freeSpace(place.publishing.raw).available
             throw StoreError(
                 .outOfSpace,
@@ -335,7 +335,8 @@ extension PublisherOptions {
     ) {
         let (reason, remedy) =
             switch error.code {
-            case .outOfSpace: (error.advising("").message, "free space, then")
+            case .outOfSpace where !error.isFileSizeLimited:
+                (error.advising("").message, "free space, then")
             case .readOnly, .permission:
                 (error.message, "make it writable, then")
             default: (error.message, "then")

@@ -298,7 +298,7 @@ public struct PointerSigning: Sendable {
         let whose = trusted.isEmpty ? "the keys that sign now" : "the keys of --trust"
         throw .untrusted(
             before.isSigned
-                ? "channel \(before.channel) of \(place) is not signed by \(whose), so nothing is built upon it: \(objection); name the key that signed it with --trust, or look at what it offers and use --adopt"
+                ? "channel \(before.channel) of \(place) is not signed by \(whose), so nothing is built upon it: \(objection); name the key that signed it with --trust, or look at what it offers and use --adopt (if the keys were changed after that, first castree fsck ORIGIN --repair --from COPY)"
                 : "channel \(before.channel) of \(place) is not signed, and signing covers everything that it offers; look at that (castree channels), then use --adopt"
         )
     }

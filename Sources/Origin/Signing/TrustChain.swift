@@ -126,6 +126,16 @@ extension TrustFile {
         return isFollowing(trusted, Self.firstVersion, of: origin)
             && signatures.contains { signers.contains($0.key) }
     }
+
+    /// Whether a key that it lists has signed a pointer.
+    /// - Parameter inCopy: whether it is in a copy that the operator trusts; elsewhere anybody may list a key, so
+    ///   that key must have signed the file, too.
+    func isVouched(by pointers: [ChannelPointer], inCopy: Bool) -> Bool {
+        let makers = trusted.signers(of: signedBytes, signatures)
+        return pointers.contains { pointer in
+            trusted.signers(of: pointer).contains { inCopy || makers.contains($0) }
+        }
+    }
 }
 
 extension ObjectStorage {

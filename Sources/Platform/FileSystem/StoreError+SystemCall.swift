@@ -91,6 +91,8 @@ extension StoreError {
 extension StoreError {
     /// Whether no space is left on a disk (ENOSPC), or of a quota (EDQUOT).
     package var isDiskFull: Bool { errno == ENOSPC || errno == EDQUOT }
+    /// Whether a limit of file sizes is in the way (EFBIG), and free space would not help.
+    package var isFileSizeLimited: Bool { errno == EFBIG }
     /// Whether the name is taken (EEXIST).
     package var isExisting: Bool { errno == EEXIST || errno == ENOTEMPTY }
     /// Whether the file has as many links as the file system allows (EMLINK).

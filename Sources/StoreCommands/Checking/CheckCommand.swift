@@ -175,7 +175,8 @@ extension Invocation {
         return CheckOutcome(
             report: report, options: options, plan: told, isRepairing: isRepairing,
             isDryRun: isDryRun,
-            isRepairable: try isRepairing || versions.canRepair(report.findings))
+            isRepairable: try isRepairing || versions.canRepair(report.findings),
+            isReadOnly: try versions.fileSystem.freeSpace(versions.directories.root.raw).isReadOnly)
     }
 
     /// Does the check given; what keeps it from being made is found in its place, and mended by a repair first.

@@ -13,6 +13,8 @@ struct CheckOutcome {
     var isDryRun: Bool
     /// Whether a repair would mend anything of what a check alone has found.
     var isRepairable = true
+    /// Whether the disk of the store is mounted read-only, so that no repair can write.
+    var isReadOnly = false
 }
 
 extension Finding {
@@ -176,15 +178,18 @@ extension Invocation {
     /// What to do next; nil if nothing is to be done.
     private func advice(on findings: [Finding], _ outcome: CheckOutcome) -> String? {
         guard findings.contains(where: { !$0.isRepaired }) else { return nil }
+        let repair =
+            command.name == "fsck"
+            ? "\(program.name) fsck --repair" : "\(program.name) repair \(argument("STORE"))"
+        if outcome.isReadOnly {
+            return "The store is mounted read-only: mount it writable, then run '\(repair)'."
+        }
         if outcome.isRepairing {
             return "The rest needs a person: each line above says where to look."
         }
         guard outcome.isRepairable else {
             return "This needs a person, or the content: each line above says where to look."
         }
-        let repair =
-            command.name == "fsck"
-            ? "\(program.name) fsck --repair" : "\(program.name) repair \(argument("STORE"))"
         return "'\(repair)' repairs what can be repaired without guessing."
     }
 }

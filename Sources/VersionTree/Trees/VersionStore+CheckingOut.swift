@@ -51,7 +51,7 @@ extension VersionStore {
             }
         } catch {
             // The target's disk is the full one.
-            guard error.code == .outOfSpace else { throw error }
+            guard error.isDiskFull else { throw error }
             throw error.advising("free space there, or check out elsewhere")
         }
     }

@@ -15,7 +15,8 @@ extension Option {
             .flag(
                 "adopt",
                 "accept what the channel offers now, whoever wrote it, and supersede what devices "
-                    + "have seen; look at it first"
+                    + "have seen; look at it first, and if it is from before a change of keys, run castree "
+                    + "fsck ORIGIN --repair --from COPY first"
             ),
             trustedKey,
             .text(

@@ -49,6 +49,20 @@ import OriginTestSupport
         expect(packed?.packs.map(\.version), equals: [nil, "r1"])
     }
 
+    @Test(
+        "says of a limit of file sizes what it is, and not to free space",
+        arguments: [PackOptions.Timing.before, .after])
+    func limited(_ timing: PackOptions.Timing) throws {
+        let (disk, notices) = (FaultyFileSystem(), Notices())
+        disk.arm(.fail(EFBIG, at: 1, of: [.write], path: "/.publish/work-"))
+        try fixture.publisher(timing, on: disk) { $0.notice = notices.sink }
+            .publish("r2", of: fixture.place.versions)
+        let said = notices.all.filter { $0.contains("no packs are made of version r2") }
+        expect(disk.hasFired && said.count == 1, "\(notices.all)")
+        expect(said.allSatisfy { $0.contains("(ulimit -f, or the file system); then run") })
+        expect(said.allSatisfy { !$0.contains("free") }, "\(said)")
+    }
+
     @Test
     func `clears up also while another program is just starting and has everything open`() throws {
         let frames = fixture.kept("frames")

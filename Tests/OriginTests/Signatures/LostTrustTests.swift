@@ -272,6 +272,87 @@ import OriginTestSupport
         }
     }
 
+    @Test(
+        "comes back from a copy of the origin, where a later key has signed the backup before",
+        arguments: places)
+    func signedBefore(_ kind: OriginPlace) throws {
+        let people = try SignedPlace(kind, signed: "1")
+        let backup = try people.place.published()
+        try people.rotate(people.alice, to: people.bob)
+        try people.rotate(people.bob, to: people.mallory)
+        let whole = try people.place.published()
+        try people.forget(people.alice, people.bob, people.mallory)
+        try people.place.restore(backup)
+        let mallory = try people.signing(people.mallory)
+        expectRefusal(.untrusted, saying: "fsck ORIGIN --repair --from COPY") {
+            try people.publish("2", mallory)
+        }
+        let adopting = try people.signing(people.mallory) { $0.adopts = true }
+        try people.publisher(adopting).resign()
+        let signed = try people.place.published()
+        let versions: [Int64] = [2, 3]
+        for version in versions {
+            for harm in [Harm.gone, .cut, .ofAnotherOrigin, .forged, .neighbours, .unsigned] {
+                // Nobody knows the first keys.
+                if harm == .unsigned, version == 2 { continue }
+                var bad = whole
+                bad[OriginLayout.trust(version)] = try harm.bytes(version, in: people, whole)
+                try expect(audit(people, from: bad), equals: [], "\(version) \(harm)")
+            }
+        }
+        for source in [nil, backup] { try expect(audit(people, from: source), equals: []) }
+        try expect(people.place.published(), equals: signed)
+        // A stranger's, which the real third one would follow.
+        let stranger = try SigningKey.generate()
+        var file = try TrustFile(parsing: require(whole[OriginLayout.trust(2)]), version: 2)
+        file.trusted = try TrustedKeys([people.key(people.bob), stranger.verificationKey])
+        let signature = try stranger.sign(file.signedBytes)
+        file.signatures = [.init(key: stranger.verificationKey.id, signature: signature)]
+        try people.place.set(OriginLayout.trust(2), file.serialized())
+        try expect(audit(people), equals: [])
+        let paths = versions.map(OriginLayout.trust)
+        let findings = try audit(people, from: whole)
+        expect(findings.map(\.path), equals: paths)
+        expect(findings.allSatisfy { $0.kind == .missingFile && $0.isRepaired }, "\(findings)")
+        for path in paths { try expect(people.place.bytes(path), equals: whole[path]) }
+        for left in [try audit(people, from: whole), try audit(people)] {
+            expect(left.map(\.path) == paths && left.allSatisfy { !$0.isRepaired }, "\(left)")
+        }
+        try people.publisher(adopting).resign()
+        try expect(people.pointer().trustVersion, equals: 3)
+        try expect(audit(people), equals: [])
+    }
+
+    @Test(
+        "comes back from a copy that lists the key which signs here, but counts only there",
+        arguments: places)
+    func listed(_ kind: OriginPlace) throws {
+        let people = try SignedPlace(kind, signed: "1")
+        let backup = try people.place.published()
+        let spare = TrustRotation(adding: [try people.key(people.bob)])
+        try people.publisher(people.signing(people.alice)).rotate(spare)
+        let (whole, path) = (try people.place.published(), OriginLayout.trust(2))
+        try people.forget(people.alice, people.bob)
+        try people.place.restore(backup)
+        let adopting = try people.signing(people.bob) { $0.adopts = true }
+        try people.publisher(adopting).resign()
+        // Anybody who can write here can list a key of others.
+        var forged = try TrustFile(parsing: require(whole[path]), version: 2)
+        forged.trusted = try TrustedKeys([people.key(people.bob), people.key(people.mallory)])
+        forged.signatures = try people.signing(people.mallory).signers.sign(forged.signedBytes)
+        try people.place.set(path, forged.serialized())
+        try expect(audit(people), equals: [])
+        for isRepaired in [true, false] {
+            let findings = try audit(people, from: whole)
+            expect(findings.map(\.path) == [path], "\(findings)")
+            expect(findings.allSatisfy { $0.isRepaired == isRepaired }, "\(findings)")
+            try expect(people.place.bytes(path), equals: whole[path])
+        }
+        try people.publisher(adopting).resign()
+        try expect(people.pointer().trustVersion, equals: 2)
+        try expect(audit(people), equals: [])
+    }
+
     /// A machine that has the same key, and has signed by it before the keys were changed elsewhere.
     @Test(
         "keeps a machine from signing whose key has not seen it: one that has puts it back by its next command",
