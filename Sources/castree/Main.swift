@@ -9,7 +9,7 @@ import UsagePage
 enum CastreeProgram {
     static let program = Program(
         "castree", version: castreeVersion,
-        summary: "keeps every version of an app's content, storing identical files only once",
+        summary: "stores every version of an app's content, identical files only once",
         discussion: """
             A version is a named directory of files. Versions share identical files. Each version \
             is a real directory of hard links; one version is current.
