@@ -315,7 +315,8 @@ extension OriginInquiry {
                 options.withdrawn(withdrawal)
             }
         }
-        guard changes || options.isForServer, !pointer.withdrawn.isEmpty else { return }
+        let demotes = changes || options.isForServer && !options.isDryRun
+        guard demotes, !pointer.withdrawn.isEmpty else { return }
         try versions.demote(withdrawn: pointer.withdraws)
     }
 }

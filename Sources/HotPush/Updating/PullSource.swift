@@ -181,6 +181,7 @@ public final class PullSource: UpdateSource {
         return value
     }
 }
+
 extension Release {
     /// A placeholder for an offer whose manifest was not fetched, because the store has it or it is not for this
     /// device.

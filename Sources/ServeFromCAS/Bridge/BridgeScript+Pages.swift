@@ -266,6 +266,20 @@ extension BridgeScript {
         """#
 
     static let returning = #"""
+        // Another run of the server may not know this page: what it asks for is in doubt, or another page's.
+        const noteUnknown = async () => {
+          try {
+            const own = site + decodeURIComponent(pathOf(window));
+            const { headers } = await fetch(own, { method: 'HEAD', cache: 'no-store' });
+            const [, given] = /castree;desc="([^"]+)/.exec(headers.get('server-timing')) || [];
+            const isOther = given && given !== original && given !== said.slice(9);
+            if (!isOther && !headers.get('castree-unknown')) return;
+            const { version } = await (await fetch(home + 'status')).json();
+            const detail = { version, reload: true };
+            if (version && emit('version-ready', detail)) settle('version-ready', detail);
+          } catch (error) {}
+        };
+
         // Out of the browser's memory a page comes as it was: it is loaded again if the server shows another version.
         always(window, 'pageshow', async ({ persisted }) => {
           if (!persisted) return;

@@ -112,13 +112,7 @@ package enum BridgeScript {
               // No cookie tells another run of the server the version that this page has.
               if (session && isBlocked) settle('', { reload: true });
               // Nor does one that was deleted: what this page asks for is refused, or is another page's.
-              else if (session && original) fetch(site + '/', { method: 'HEAD', cache: 'no-store' })
-                .then(({ status, headers }) => {
-                  const [, version] = /castree;desc="([^"]+)/.exec(headers.get('server-timing')) || [];
-                  if (status === 409 || version && !said.endsWith('=' + version) && version !== original) {
-                    settle('', { reload: true });
-                  }
-                }).catch(() => {});
+              else if (session && original) noteUnknown();
               queue.slice(0, highest - acked).forEach(m => { m.mark = ' again'; });
               session = name;
               received = told = acked = sent = highest = 0;

@@ -46,6 +46,8 @@ final class SiteCache: Sendable {
     private let followFailure: FailureNotice
     private let state = Mutex(State())
     let names = Mutex(KnownNames())
+    /// Versions whose trees could not be built, with the time until which that is not tried again.
+    private let unbuilt = Mutex<[String: (error: StoreError, until: Duration)]>([:])
     /// Counts changes of the current version; each thread compares it with the count it saw last.
     private let generation = Atomic<Int>(0)
 
@@ -67,7 +69,7 @@ final class SiteCache: Sendable {
     private func openShell(in versions: VersionStore) throws(StoreError) -> Shell? {
         guard let shellName else { return nil }
         let hold = PinHold(shellName, try Self.pin(shellName, versions, pinFailure))
-        try Self.requireWhole(shellName, versions)
+        try build(shellName, versions)
         return Shell(manifest: try versions.registeredManifest(of: shellName), hold: hold)
     }
 
@@ -221,7 +223,7 @@ final class SiteCache: Sendable {
         let versions = versions
         try recoverManifest(name, versions)
         let hold = PinHold(name, try Self.pin(name, versions, pinFailure))
-        try Self.build(name, versions)
+        try build(name, versions)
         let shell = state.withLock { $0.shell?.manifest }
         let site = Site(
             try manifest(name, versions), options: options, shell: shell,
@@ -245,7 +247,9 @@ final class SiteCache: Sendable {
     ) throws(StoreError) -> R {
         if let entry = entry(version) { return try body(entry.site) }
         let versions = versions
-        try Self.requireWhole(version.description, versions)
+        guard try versions.canBeShown(version.description) else {
+            throw StoreError(.incompleteVersion, "version \(version) cannot be shown")
+        }
         let shell = state.withLock { $0.shell?.manifest }
         let site = Site(
             try manifest(version.description, versions), options: options, shell: shell)
@@ -256,25 +260,44 @@ final class SiteCache: Sendable {
     }
 
     /// Builds a version's tree if that is gone, as after a restore of a part of the store.
-    private static func build(_ name: String, _ versions: VersionStore) throws(StoreError) {
+    ///
+    /// One thread builds at a time, and what failed is not tried again for a minute.
+    private func build(_ name: String, _ versions: VersionStore) throws(StoreError) {
         if try versions.isMaterialized(name) { return }
-        do throws(StoreError) { try versions.materialize(name) } catch {
-            if [.noVersion, .incompleteVersion, .locked].contains(error.code) { throw error }
-            throw StoreError(
-                error.code,
-                "the tree of version \(name) is gone and cannot be built, so it is not served; "
-                    + "castree fsck --repair builds it: \(error.message)", cause: error.cause)
+        let outcome = unbuilt.withLock { unbuilt -> Result<Void, StoreError> in
+            if let last = unbuilt[name], SystemClock.now < last.until {
+                return .failure(last.error)
+            }
+            do throws(StoreError) {
+                try versions.materialize(name)
+                unbuilt[name] = nil
+                return .success(())
+            } catch {
+                let told = Self.explained(error, name)
+                if error.code == .locked { return .failure(told) }
+                unbuilt = unbuilt.filter { SystemClock.now < $0.value.until }
+                unbuilt[name] = (told, SystemClock.now + Self.buildPause)
+                return .failure(told)
+            }
         }
+        try outcome.get()
     }
 
-    private static func requireWhole(
-        _ name: String, _ versions: VersionStore
-    ) throws(StoreError) {
-        guard try versions.isMaterialized(name) else {
-            throw StoreError(
+    private static let buildPause = Duration.seconds(60)
+
+    private static func explained(_ error: StoreError, _ name: String) -> StoreError {
+        switch error.code {
+        case .noVersion, .locked: error
+        case .incompleteVersion:
+            StoreError(
                 .incompleteVersion,
                 "version \(name) is not whole, so it is not served; castree missing \(name) says "
                     + "what it is missing")
+        default:
+            StoreError(
+                error.code,
+                "the tree of version \(name) is gone and cannot be built, so it is not served; "
+                    + "castree fsck says what is wrong: \(error.message)", cause: error.cause)
         }
     }
 

@@ -66,6 +66,8 @@ extension AppHandler {
 
     private func welcome(_ session: BridgeSessionID) {
         takeBackUnshown(session)
+        // The store is asked first: loops may wait for the lock.
+        let isLost = isLost(page(of: session))
         announcements.withLock { said in
             guard pins.withLock({ $0.welcome(session: session.description) }) else { return }
             // Last: a page that the back button restored reloads only if `version-ready` is the first event it gets.
@@ -80,7 +82,7 @@ extension AppHandler {
             let page = own ?? cache.current?.site.version.description
             guard page != ready, getsNext(ready, session) else { return }
             // What was to be shown at once stays so if a worker hid its start.
-            let reloads = said.reloads(for: ready) || starts.reloads || isLost(own)
+            let reloads = said.reloads(for: ready) || starts.reloads || isLost
             bridge.announce(.versionReady(version: ready, reload: reloads), to: session)
         }
     }
@@ -122,8 +124,9 @@ extension AppHandler {
 
     /// Tells a page that was away whether its version has gone meanwhile: it gets 409 until it is loaded again.
     private func tellOfLoss(to session: BridgeSessionID) {
+        guard isLost(page(of: session)) else { return }
         announcements.withLock { _ in
-            guard isLost(page(of: session)), let ready = nextVersion, getsNext(ready, session)
+            guard let ready = nextVersion, getsNext(ready, session)
             else { return }
             bridge.announce(.versionReady(version: ready, reload: true), to: session)
         }

@@ -111,7 +111,7 @@ extension AppHandler {
                 try startup.judge { (judge, ledger) throws(StoreError) in
                     try judge.count(version, ledger)
                 }
-                self.starts.count(version)
+                self.starts.letOthersStart(version)
                 self.follow()
             } catch {
                 self.starts.note(.untrusted)

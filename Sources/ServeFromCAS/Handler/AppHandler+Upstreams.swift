@@ -19,6 +19,7 @@ extension AppHandler {
         answer.add("Vary", "Cookie")
         var request = pinRequest(head, exchange)
         request.isUnmarkable = true
+        _ = leads(to: &request, head)
         guard case .serve(_, let cookie?, _) = decide(request, current) else { return }
         answer.add("Set-Cookie", setting(cookie))
     }

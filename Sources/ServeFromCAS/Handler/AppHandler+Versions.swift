@@ -132,14 +132,8 @@ extension AppHandler {
             request.isWorkerScript = true
             request.path = importer
         }
-        if startup != nil, request.load == .page, !request.isEmbedded, head.mayBeginPage {
-            let isFromAnother = head.isFromAnotherOrigin
-            let now = SystemClock.now
-            request.ledUntil = pins.withLock {
-                $0.ledUntil(request, isFromAnother: isFromAnother, now)
-            }
-            head.isLedByAnother =
-                isFromAnother || request.ledUntil != nil && head.isUnaskedOwn
+        if request.load == .page && head.mayBeginPage || head.isPageAhead, !request.isEmbedded {
+            head.isLedByAnother = leads(to: &request, head)
         }
         if head.isEmbeddedPage, head.isFromAnotherSite, startup != nil,
             let pending = cache.lifecycle.pending
@@ -149,6 +143,21 @@ extension AppHandler {
             )
         }
         return (head, request)
+    }
+
+    /// Whether another origin may be behind a navigation, which the request then says.
+    func leads(to request: inout PinRequest, _ given: RequestHead) -> Bool {
+        guard startup != nil else { return false }
+        // A request is looked at again once what it needs has come.
+        var head = given
+        head.isLedByAnother = false
+        let (isFromAnother, isUnasked) = (head.isFromAnotherOrigin, head.isUnaskedOwn)
+        let until = pins.withLock {
+            $0.ledUntil(request, isFromAnother: isFromAnother, SystemClock.now)
+        }
+        // Of browsers without cookies, one may be led and another one not.
+        if request.cookie != nil || isFromAnother || isUnasked { request.ledUntil = until }
+        return isFromAnother || isUnasked && until != nil
     }
 
     private func carryOut(
@@ -168,16 +177,25 @@ extension AppHandler {
             guard unknown.isEmpty else { throw .versions(unknown) }
             // The content of a version that was retired while no server held it is unknown: it may be the page's.
             let entries = versions.compactMap { find($0, asked) ?? nil }
-            guard entries.count == versions.count, let first = entries.first,
+            var response: Response
+            if entries.count == versions.count, let first = entries.first,
                 PinTable.agree(entries.map(\.site), on: head)
-            else {
+            {
+                response = respond(asked, first, exchange)
+            } else {
                 // A request was refused that may belong to the current version, which may be on trial.
-                if versions.contains(where: { $0 == cache.current?.site.version }) {
+                if head.method != .head,
+                    versions.contains(where: { $0 == cache.current?.site.version })
+                {
                     starts.note(.refused)
                 }
-                return PinTable.refusal(head.method)
+                response = PinTable.refusal(head.method)
             }
-            return respond(asked, first, exchange)
+            // The bridge's script asks whether its page is known: a cookie would be.
+            if head.method == .head, request.cookie == nil {
+                response.head.add("Castree-Unknown", "1")
+            }
+            return response
         }
     }
 

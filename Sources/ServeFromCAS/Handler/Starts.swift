@@ -124,7 +124,7 @@ final class Starts: Sendable {
     }
 
     /// The start of a version counts from now on.
-    func count(_ version: String) { state.withLock { _ = $0.byOthers.remove(version) } }
+    func letOthersStart(_ version: String) { state.withLock { _ = $0.byOthers.remove(version) } }
 
     /// Why a start whose time is over is taken back instead of judged; `rests`, or it would start at once again.
     /// - Parameters:

@@ -5,8 +5,8 @@ import VersionTree
 ///
 /// In full: `[<tag>~]<browser>[-<marks>[w][l<minutes>]].<version>[:<run>[:<other>…]]`. The marks are a digit for the
 /// version and for each other one, 0 for none, then their second marks and so on, without zeros at the end; `w` if the
-/// cookie lasts; `l` with ``ledMinutes``. The tag identifies the version's content, in case its name is given to other content. This is all that a
-/// server knows about pages that an earlier run of it served.
+/// cookie lasts; `l` with ``ledMinutes``. The tag identifies the version's content, in case its name is given to other
+/// content. This is all that a server knows about pages that an earlier run of it served.
 struct PinCookie: Sendable, Hashable {
     /// Distinguishes browser profiles: 16 to 64 letters and digits, random.
     var browser: String
@@ -20,6 +20,8 @@ struct PinCookie: Sendable, Hashable {
     var isLasting = false
     var marks: [PageMark: VersionName] = [:]
     /// For how many minutes another origin may be behind what its pages do; 0 if none may.
+    ///
+    /// It says nothing of pages, and every look at it differs: equal cookies may differ here.
     var ledMinutes: Int64 = 0
 
     /// A cookie has 4,096 bytes at most.
@@ -42,6 +44,17 @@ struct PinCookie: Sendable, Hashable {
 }
 
 extension PinCookie {
+    static func == (left: PinCookie, right: PinCookie) -> Bool {
+        left.browser == right.browser && left.version == right.version && left.run == right.run
+            && left.others == right.others && left.isLasting == right.isLasting
+            && left.marks == right.marks
+    }
+
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(browser)
+        hasher.combine(version)
+    }
+
     init?(_ value: ArraySlice<UInt8>) {
         guard let dot = value.firstIndex(of: 46) else { return nil }
         var (browser, marks) = (value[..<dot], value[dot..<dot])

@@ -99,7 +99,9 @@ extension PinTable {
         }
         let others = otherVersions(browser, besides: replaced, now)
         let cookie = self.cookie(of: browser, current, others, now)
-        let isRight = cookie == request.cookie && !request.isCookieOld
+        let isRight =
+            cookie == request.cookie && !request.isCookieOld
+            && cookie.ledMinutes - (request.cookie?.ledMinutes ?? 0) <= 2
         return .serve(current, cookie: isRight ? nil : cookie, mark: mark)
     }
 

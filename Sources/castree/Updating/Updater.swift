@@ -168,7 +168,12 @@ final class Updater: Sendable {
             }, withdrawn: obey)
         state.withLock { state in
             state.run = nil
-            state.warnings = warnings.withLock { $0 }
+            let warnings = warnings.withLock { $0 }
+            if case .checked = end {
+                state.warnings = warnings
+            } else {
+                state.warnings.formUnion(warnings)
+            }
             if end != .stopped, !isPlan { state.yieldCount = 0 }
         }
         do throws(StoreError) {

@@ -158,6 +158,35 @@ struct ShownAgainTests {
         expect(lifecycle.current == "1" && lifecycle.attempts == [], "\(lifecycle)")
     }
 
+    /// A page that loads itself again all the time must not be led for ever: its failures would never count.
+    @Test func `is led no longer because it loads itself again`() throws {
+        let (store, app) = try TestApp.kiosk()
+        let browser = try app.browser()
+        try browser.ask("GET", "/", navigation + Self.causes[0])
+        let memory = try JSONValue.parse(
+            Array(Data(contentsOf: URL(filePath: store.path + "/server.json"))))
+        let seal = PageSeal(key: try require(memory["pageKey"]?.asString))
+        let name = try require(browser.cookies.keys.first { $0.contains("page") })
+        func content() throws -> String {
+            let value = Array(try require(browser.cookies[name]).utf8)
+            let content = try require(seal.content(of: value[...])).content
+            return String(decoding: content, as: UTF8.self)
+        }
+        let led = try content()
+        expect(led.contains("l60") || led.contains("l59"), "\(led)")
+        let later = seal.sealed(led.replacing(/l\d+/, with: "l9"))
+        let (next, tab) = (try TestApp(watching: store), browser.cookies)
+        let again = try next.browser()
+        again.cookies = tab
+        again.cookies[name] = nil
+        again.cookies[name.replacing("\(app.port)", with: "\(next.port)")] = later
+        try store.versions.activateAtNextBoot("2")
+        try expect(again.ask("GET", "/", navigation + own(next, "/")).text.contains("two"))
+        let now = try require(again.cookies.values.first { $0 != later })
+        let rest = try require(seal.content(of: Array(now.utf8)[...])).content
+        expect(String(decoding: rest, as: UTF8.self).contains(/l[1-8]\./))
+    }
+
     @Test func `is led by others for an hour, and not longer`() throws {
         var table = PinTable()
         let version = try VersionName("1")

@@ -54,7 +54,7 @@ struct StartsTests {
     @Test func `was made by a page of another origin at most once, until it counts`() {
         starts.begin("2", byToken: false, isOthers: true, behind: nil)
         expect(!starts.mayOthersStart("2") && starts.mayOthersStart("1"))
-        starts.count("2")
+        starts.letOthersStart("2")
         expect(starts.mayOthersStart("2"))
     }
 }

@@ -53,6 +53,7 @@ struct OwnSecretsTests {
     func `takes the token out of the addresses in every field`(
         value: String, expected: String
     ) throws {
+        try expect(!sent("/", [("X-State", "%22castree_token_20000%22%3A%22s%22")]).contains("X-S"))
         for name in ["Referer", "HX-Current-URL", "X-Page"] {
             try expect(sent("/api/x", [(name, value)]).contains("\(name): \(expected)\r\n"))
         }

@@ -96,6 +96,8 @@ struct UpstreamRequest {
             if kept.isEmpty { return }
         } else {
             kept = OwnSecrets.withoutParameters(ofAddressesIn: value)
+            // What is left of it is in no address.
+            if OwnSecrets.hasToken(kept[...]) { return }
         }
         bytes.append(source, name)
         bytes.append(": ")
@@ -150,6 +152,12 @@ package enum OwnSecrets {
             rest = rest.dropFirst()
         }
         return false
+    }
+
+    /// Whether a value contains the name of a token, encoded in whichever way.
+    static func hasToken(_ value: ArraySlice<UInt8>) -> Bool {
+        let name = Array("castree_token_".utf8)
+        return value.indices.contains { value[$0...].starts(with: name) }
     }
 
     /// The Cookie field without our cookies; empty if none is left.
