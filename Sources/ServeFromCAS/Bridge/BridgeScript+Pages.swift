@@ -266,6 +266,12 @@ extension BridgeScript {
         """#
 
     static let returning = #"""
+        // Loads the page again, unless a listener prevents it, or the next load gets what it is.
+        const goOn = async own => {
+          const { version } = await (await fetch(home + 'status')).json();
+          const detail = { version, reload: true };
+          if (version && version !== own && emit('version-ready', detail)) settle('version-ready', detail);
+        };
         // Another run of the server may not know this page: what it asks for is in doubt, or another page's.
         const noteUnknown = async () => {
           try {
@@ -273,10 +279,7 @@ extension BridgeScript {
             const { headers } = await fetch(own, { method: 'HEAD', cache: 'no-store' });
             const [, given] = /castree;desc="([^"]+)/.exec(headers.get('server-timing')) || [];
             const isOther = given && given !== original && given !== said.slice(9);
-            if (!isOther && !headers.get('castree-unknown')) return;
-            const { version } = await (await fetch(home + 'status')).json();
-            const detail = { version, reload: true };
-            if (version && emit('version-ready', detail)) settle('version-ready', detail);
+            if (isOther || headers.get('castree-unknown')) await goOn();
           } catch (error) {}
         };
 
@@ -286,12 +289,7 @@ extension BridgeScript {
           connect();
           const own = said.slice(9);
           if (!own || !shownPage()) return;
-          for (;;) try {
-            const { version } = await (await fetch(home + 'status')).json();
-            const detail = { version, reload: true };
-            if (version && version !== own && emit('version-ready', detail)) settle('version-ready', detail);
-            return;
-          } catch (error) { await opened(); }
+          for (;;) try { return await goOn(own); } catch (error) { await opened(); }
         });
         """#
 

@@ -305,9 +305,9 @@ struct BridgeTests {
         await expect(reader.value, equals: (1...50).map { "\($0)" })
     }
 
-    @Test func `serves a script of at most 19 KB that names the limits of the protocol`() {
+    @Test func `serves a script of at most 20 KB that names the limits of the protocol`() {
         let text = String(decoding: BridgeScript.bytes, as: UTF8.self)
-        expect(BridgeScript.refusingBytes.count <= 19_456)
+        expect(BridgeScript.refusingBytes.count <= 20_480)
         for part in ["'use strict'", "H 1 -", "/_castree/", "256", "4<<20", "1<<20"] {
             expect(text.contains(part))
         }
