@@ -89,15 +89,22 @@ let package = Package(
         .systemLibrary(
             name: "CBrotli", pkgConfig: configured("libbrotlidec"),
             providers: [.apt(["libbrotli-dev"]), .brew(["brotli"])]),
+        .systemLibrary(
+            name: "CDivsufsort", pkgConfig: configured("libdivsufsort"),
+            providers: [.apt(["libdivsufsort-dev"]), .brew(["libdivsufsort"])]),
         .systemLibrary(name: "CSystem"),
         .target(name: "CStartup"),
-        .target(name: "CLibraries", dependencies: ["CCurl", "CArchive"]),
+        .target(name: "CLibraries", dependencies: ["CCurl", "CArchive", "CDivsufsort"]),
         .target(name: "StrictJSON", swiftSettings: hot),
         .target(
             name: "Platform", dependencies: ["CXXHash", "CCrypto", "CZlib", "CSystem"],
             swiftSettings: hot),
         .target(
             name: "Zstandard", dependencies: ["Platform", "CZstd"], swiftSettings: settings),
+        .target(name: "Delta", dependencies: ["Platform"], swiftSettings: hot),
+        .target(
+            name: "DeltaSearch", dependencies: ["Delta", "Platform", "CLibraries", "CDivsufsort"],
+            swiftSettings: hot),
         .target(
             name: "Archives", dependencies: ["Platform", "CZlib"], swiftSettings: settings),
         .target(name: "LocalizedErrors", dependencies: ["Platform"], swiftSettings: settings),
@@ -218,6 +225,13 @@ let package = Package(
                 "StorageTestSupport", "StoreCommands", "Console", "CASStore", "StrictJSON",
             ],
             swiftSettings: settings),
+        .testTarget(
+            name: "DeltaTests", dependencies: ["StorageTestSupport", "Delta", "Platform"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "DeltaSearchTests",
+            dependencies: ["StorageTestSupport", "DeltaSearch", "Delta", "Platform"],
+            swiftSettings: settings),
         .testTarget(name: "TidyTests", swiftSettings: settings),
         .testTarget(
             name: "CommandTests",
@@ -294,7 +308,7 @@ let package = Package(
             name: "FuzzTests",
             dependencies: [
                 "StorageTestSupport", "WebTestSupport", "WebServer", "ServeFromCAS", "Origin",
-                "HotPush", "ClientSystems", "Zstandard", "S3", "Storage", "ArchiveReading",
+                "HotPush", "ClientSystems", "Delta", "Zstandard", "S3", "Storage", "ArchiveReading",
                 "CurlTransport", "VersionTree", "CASStore", "StrictJSON",
             ], exclude: ["Corpora", "LibFuzzer", "run"], swiftSettings: settings),
         .testTarget(

@@ -77,10 +77,18 @@ extension StoreError.Code {
     public static let network = Self("network")
     /// A text does not name an origin: an unknown scheme, a URL without a host.
     public static let badOrigin = Self("badOrigin")
+    /// A compressed frame is not one that castree reads, or does not give what it promises.
+    package static let badFrame = Self("badFrame")
     /// A key cannot be read, or may not be used.
     package static let badKey = Self("badKey")
     /// Too few trusted keys have signed what an origin says.
     package static let untrusted = Self("untrusted")
+}
+
+extension StoreError {
+    package static func badFrame(_ problem: String) -> StoreError {
+        StoreError(.badFrame, "a compressed frame is refused: \(problem)")
+    }
 }
 
 /// Lets a `catch` or an `if` match by code: `if .outOfSpace ~= error`.

@@ -40,14 +40,3 @@ package struct ZstdHeader: Sendable, Hashable {
         }
     }
 }
-
-extension StoreError {
-    static func badFrame(_ problem: String) -> StoreError {
-        StoreError(.badFrame, "a compressed frame is refused: \(problem)")
-    }
-}
-
-extension StoreError.Code {
-    /// A compressed frame is not one that castree reads, or does not give what it promises.
-    package static let badFrame = Self("badFrame")
-}

@@ -92,6 +92,7 @@ import Expectations
             ]
         ),
         ("CCurl", ["Sources/CurlTransport/"]),
+        ("CDivsufsort", ["Sources/DeltaSearch/SuffixArray.swift"]),
         ("CTLS", ["Sources/WebServer/TLS/"]),
         ("CSystem", ["Sources/Platform/", "Sources/WebServer/System/"]),
         (
@@ -124,6 +125,8 @@ import Expectations
             "CASStore": ["StrictJSON", "Storage", "S3", "VersionTree", "Console"],
             "Storage": ["CASStore", "StrictJSON", "S3", "VersionTree", "HotPush", "Console"],
             "S3": ["CASStore", "VersionTree", "HotPush", "CurlTransport", "CCurl", "Console"],
+            "Delta": ["CASStore", "CLibraries", "DeltaSearch", "HotPush", "Console"],
+            "DeltaSearch": ["CASStore", "VersionTree", "HotPush", "Console"],
             "Archives": ["CASStore", "VersionTree", "HotPush", "Console"],
             "ArchiveReading": ["HotPush", "Console", "StoreCommands"],
             "VersionTree": [

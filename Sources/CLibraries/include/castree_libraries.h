@@ -7,3 +7,4 @@
 
 const char *castree_load_curl(void);
 const char *castree_load_archive(void);
+const char *castree_load_divsufsort(void);

@@ -1,0 +1,3 @@
+// libdivsufsort's C API: suffix arrays.
+#pragma once
+#include <divsufsort.h>

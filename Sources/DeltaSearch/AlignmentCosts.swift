@@ -1,0 +1,24 @@
+/// What the parts of a frame are estimated to cost, in 256ths of a bit.
+package struct AlignmentCosts: Sendable, Hashable {
+    /// A copied byte that is equal; among those that differ, and otherwise.
+    var equalNearby: Int
+    var equal: Int
+    /// A copied byte that differs, likewise.
+    var differentNearby: Int
+    var different: Int
+    var literal: Int
+    /// A run of literals.
+    var literals: Int
+    /// A jump to another alignment, and more for each bit of its distance.
+    var jump: Int
+    var jumpBit: Int
+
+    /// For text, in which what differs is best replaced.
+    package static let text = AlignmentCosts(
+        equalNearby: 64, equal: 5, differentNearby: 6 * 256, different: 11 * 256,
+        literal: 5 * 128, literals: 7 * 256, jump: 24 * 256, jumpBit: 451)
+    /// For code, in which numbers differ.
+    package static let bytecode = AlignmentCosts(
+        equalNearby: 64, equal: 5, differentNearby: 8 * 256, different: 11 * 256,
+        literal: 7 * 256, literals: 7 * 256, jump: 24 * 256, jumpBit: 451)
+}
