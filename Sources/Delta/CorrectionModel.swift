@@ -92,7 +92,8 @@ struct CorrectionModel {
         let phase = UInt32(truncatingIfNeeded: position & 3)
         let around = same | right << 8 | left << 16 | change << 24
         let follower = followers.start + Int(hashed(around, 99) & 0xFFFF)
-        let phased = phasedFollowers.start
+        let phased =
+            phasedFollowers.start
             + Int(hashed(same | right << 8 | change << 16 | phase << 24, 98) & 0xFFFF)
         guess(same, 0, changes & 0xFF)
         guess(same, 1, follower)
@@ -110,7 +111,8 @@ struct CorrectionModel {
             (changes & 0xFF | first << 8 | agreeing << 12 | same << 16) | isSame << 24
                 | phase << 25, 5)
         let isRight = decide(
-            actual == guessed ? 1 : 0, AdaptiveBit(records[first << 8 | contexts[first]]).probability,
+            actual == guessed ? 1 : 0,
+            AdaptiveBit(records[first << 8 | contexts[first]]).probability,
             byNeighbours.start + Int(neighbours & 0xFFFF), byHistory.start + Int(history & 0xFFFF),
             Int(first * 6 + min(agreeing, 5)), &coder)
         let value =

@@ -23,7 +23,8 @@ package enum DeltaEncoder {
         let plan = RunPlan(steps, content, base, gap: gap)
         guard plan.modelledByteCount <= DeltaLimits.modelledByteCountMax else {
             throw StoreError(
-                .tooLarge, "unable to make a delta: \(plan.modelledByteCount) bytes would be modelled")
+                .tooLarge,
+                "unable to make a delta: \(plan.modelledByteCount) bytes would be modelled")
         }
         let header = DeltaHeader(
             modelledByteCount: plan.modelledByteCount,

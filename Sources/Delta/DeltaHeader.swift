@@ -99,7 +99,9 @@ package struct DeltaHeader: Sendable, Hashable {
             tables.append(table)
             baseEnd = base.start + table.baseByteCount
             contentEnd = content.start + table.contentByteCount
-            guard max(baseEnd, contentEnd) <= numberMax else { throw .badFrame("a table is too large") }
+            guard max(baseEnd, contentEnd) <= numberMax else {
+                throw .badFrame("a table is too large")
+            }
         }
         return tables
     }

@@ -1,10 +1,12 @@
 /// A step by which content is made from a base, from a place in it that is 0 at first.
 package struct DeltaStep: Sendable, Hashable {
-    /// How many bytes are like the base's from the place on, most of them equal. The place moves past them.
+    /// How many bytes are like the base's from the place on, most of them equal.
+    ///
+    /// The place moves past them.
     package var copyByteCount: Int
     /// How many bytes follow that are like none of the base's.
     package var literalByteCount: Int
-    /// By how much the place moves then. It stays between 0 and the base's size.
+    /// By how much the place moves then: to between 0 and the base's size.
     package var seek: Int
 
     package init(copyByteCount: Int, literalByteCount: Int, seek: Int) {

@@ -98,7 +98,8 @@ struct LiteralModel {
             for index in 0..<Self.weightCount {
                 dot &+= Int64(weights[index]) &* Int64(votes.start[index])
             }
-            let probability = curves.squash(Int32(truncatingIfNeeded: min(max(dot >> 16, -4096), 4096)))
+            let probability = curves.squash(
+                Int32(truncatingIfNeeded: min(max(dot >> 16, -4096), 4096)))
             let bit = coder.code(actual >> shift & 1, probability)
             let error = Int32(bitPattern: bit << 16 &- probability)
             for index in 0..<Self.weightCount {

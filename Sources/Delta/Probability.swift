@@ -34,7 +34,9 @@ struct Cells<Element: FixedWidthInteger> {
     }
 }
 
-/// The probability of a bit, which adapts the more slowly the more it has seen. All zeros: one half, nothing seen.
+/// The probability of a bit, which adapts the more slowly the more it has seen.
+///
+/// All zeros: one half, nothing seen.
 struct AdaptiveBit {
     var state: UInt32
 

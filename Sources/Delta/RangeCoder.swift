@@ -6,7 +6,9 @@ protocol BitCoder {
     mutating func code(_ bit: UInt32, _ probability: UInt32) -> UInt32
 }
 
-/// Divides a range of 32 bits, and shifts out its upper bytes once they are settled. Nothing is carried.
+/// Divides a range of 32 bits, and shifts out its upper bytes once they are settled.
+///
+/// Nothing is carried.
 struct RangeEncoder: BitCoder {
     private(set) var bytes: [UInt8] = []
     private var low: UInt32 = 0
@@ -78,7 +80,7 @@ struct RangeDecoder: BitCoder {
     }
 }
 
-/// The last value of the range that means 1. Below `high`, as no bit is certain.
+/// The last value of the range that means 1: below `high`, as no bit is certain.
 @inline(__always)
 private func rangeMiddle(_ low: UInt32, _ high: UInt32, _ probability: UInt32) -> UInt32 {
     let certain = min(max(probability, 32), 65536 - 32)

@@ -1,5 +1,5 @@
-package import Delta
 internal import CLibraries
+package import Delta
 package import Platform
 
 /// Finds how content is best made from a base: steps with the least estimated cost.

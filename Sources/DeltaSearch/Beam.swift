@@ -314,7 +314,8 @@ private struct StepList {
                 steps.append(.nothing)
             }
         }
-        if var last = steps.last, last.literalByteCount == 0, place == left, last.copyByteCount > 0 {
+        if var last = steps.last, last.literalByteCount == 0, place == left, last.copyByteCount > 0
+        {
             // The same alignment goes on.
             last.copyByteCount += count
             steps[steps.count - 1] = last

@@ -28,7 +28,9 @@ final class SuffixArray: Sendable {
         if count > 0, divsufsort(self.base, places, Int32(base.count)) != 0 {
             throw StoreError(.outOfMemory, "unable to sort a base for deltas: out of memory")
         }
-        for place in 0..<count { buckets[bucket(UnsafePointer(self.base + place), count - place) + 1] += 1 }
+        for place in 0..<count {
+            buckets[bucket(UnsafePointer(self.base + place), count - place) + 1] += 1
+        }
         for index in 0..<Self.bucketCount { buckets[index + 1] += buckets[index] }
     }
 
