@@ -88,7 +88,7 @@ struct CorrectionModel {
         let same = UInt32(base[0])
         let left = UInt32(base[-1])
         let right = UInt32(base[1])
-        let change = position > 0 ? UInt32(target[position &- 1]) &- left & 0xFF : 0
+        let change = position > 0 ? (UInt32(target[position &- 1]) &- left) & 0xFF : 0
         let phase = UInt32(truncatingIfNeeded: position & 3)
         let around = same | right << 8 | left << 16 | change << 24
         let follower = followers.start + Int(hashed(around, 99) & 0xFFFF)
@@ -159,7 +159,7 @@ struct CorrectionModel {
             return
         }
         let difference = UInt32(ring.start[likely & ringMask])
-        guesses[5] = same &+ difference & 0xFF
+        guesses[5] = (same &+ difference) & 0xFF
         contexts[5] = min(likelyLength, 31) << 1 | (difference != 0 ? 1 : 0)
     }
 
@@ -228,7 +228,7 @@ struct CorrectionModel {
                 actual == guesses[second] ? 1 : 0, cell, rate: 6, &coder)
             if isRight != 0 { return guesses[second] }
         }
-        let difference = actual &- same & 0xFF
+        let difference = (actual &- same) & 0xFF
         let ofByte = differencesOfByte.start + Int(same << 8)
         let ofChange =
             differencesOfChange.start + Int((hashed(change, phase &+ 1) & 0xFF) << 8)
@@ -243,7 +243,7 @@ struct CorrectionModel {
             ofChange[Int(node)] = states.1.updated(bit, rate: 5)
             node = node << 1 | bit
         }
-        return same &+ node & 0xFF
+        return (same &+ node) & 0xFF
     }
 
     // MARK: learning
