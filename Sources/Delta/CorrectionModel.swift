@@ -8,7 +8,9 @@ struct CorrectionModel {
     private static let tableCount = 1 << tableBits
     private static let historyBits: UInt32 = 15
     private static let ringByteCountMax = 1 << 20
-    private static let setCount = 64
+    private static let setCount = 36
+    private static let contextCount = 6
+    private static let differenceBits = 14
 
     private static func ringByteCount(_ modelledByteCount: Int) -> Int {
         var count = 4096
@@ -18,7 +20,10 @@ struct CorrectionModel {
 
     static func byteCount(modelledByteCount: Int) -> Int {
         (4 * 2 + 2 * 4) * tableCount + 4 << Int(historyBits) + ringByteCount(modelledByteCount)
-            + 8 * guessCount * 256 + 4 * setCount * 3 + 4 * 2 * 8
+            + 8 * guessCount * 256 + 4 * 2 * 8
+            + Mixer.byteCount(votes: 3, sets: setCount)
+            + Mixer.byteCount(votes: 2 + contextCount, sets: 8)
+            + ContextStates.byteCount(contexts: contextCount, bits: differenceBits)
     }
 
     private let curves = Curves.shared
@@ -28,7 +33,9 @@ struct CorrectionModel {
     private let seconds: Cells<UInt32>
     private let byNeighbours: Cells<UInt16>
     private let byHistory: Cells<UInt16>
-    private let weights: Cells<Int32>
+    private let mixer: Mixer
+    private let differences: ContextStates
+    private let differenceMixer: Mixer
     private let differencesOfByte: Cells<UInt32>
     private let differencesOfChange: Cells<UInt32>
     /// A byte in the lower eight bits, and how sure it is.
@@ -57,7 +64,6 @@ struct CorrectionModel {
         seconds = memory.take(Self.guessCount * 256)
         byNeighbours = memory.take(Self.tableCount)
         byHistory = memory.take(Self.tableCount)
-        weights = memory.take(Self.setCount * 3)
         differencesOfByte = memory.take(Self.tableCount)
         differencesOfChange = memory.take(Self.tableCount)
         followers = memory.take(Self.tableCount)
@@ -66,11 +72,11 @@ struct CorrectionModel {
         let ringByteCount = Self.ringByteCount(modelledByteCount)
         ring = memory.take(ringByteCount)
         ringMask = ringByteCount - 1
-        for set in 0..<Self.setCount {
-            weights.start[set * 3] = 36000
-            weights.start[set * 3 + 1] = 18000
-            weights.start[set * 3 + 2] = 18000
-        }
+        mixer = Mixer([36000, 18000, 18000], sets: Self.setCount, memory)
+        differences = ContextStates(
+            contexts: Self.contextCount, bits: Self.differenceBits, memory)
+        differenceMixer = Mixer(
+            [20000, 20000] + [Int32](repeating: 14000, count: Self.contextCount), sets: 8, memory)
     }
 
     /// Begins another run of bytes.
@@ -114,10 +120,13 @@ struct CorrectionModel {
             actual == guessed ? 1 : 0,
             AdaptiveBit(records[first << 8 | contexts[first]]).probability,
             byNeighbours.start + Int(neighbours & 0xFFFF), byHistory.start + Int(history & 0xFFFF),
-            Int(first * 6 + min(agreeing, 5)), &coder)
+            first &* 6 &+ min(agreeing, 5), &coder)
         let value =
             isRight != 0
-            ? guessed : codeOther(actual, same, change, phase, not: guessed, &coder)
+            ? guessed
+            : codeOther(
+                actual, same, change, phase, not: guessed, base, target, position,
+                &coder)
         learn(value, same, phase, follower, phased)
         return UInt8(truncatingIfNeeded: value)
     }
@@ -186,22 +195,13 @@ struct CorrectionModel {
     @inline(__always)
     private func decide<Coder: BitCoder>(
         _ actual: UInt32, _ record: UInt32, _ first: UnsafeMutablePointer<UInt16>,
-        _ second: UnsafeMutablePointer<UInt16>, _ set: Int, _ coder: inout Coder
+        _ second: UnsafeMutablePointer<UInt16>, _ set: UInt32, _ coder: inout Coder
     ) -> UInt32 {
-        let votes = (
-            curves.stretch(record >> 4), CountedBit(first.pointee).vote(curves),
-            CountedBit(second.pointee).vote(curves)
-        )
-        let weights = weights.start + set &* 3
-        let dot =
-            Int64(weights[0]) &* Int64(votes.0) &+ Int64(weights[1]) &* Int64(votes.1)
-            &+ Int64(weights[2]) &* Int64(votes.2)
-        let probability = curves.squash(Int32(truncatingIfNeeded: min(max(dot >> 16, -4096), 4096)))
-        let bit = coder.code(actual, probability)
-        let error = Int32(bitPattern: bit << 16 &- probability)
-        weights[0] &+= weightChange(votes.0, error)
-        weights[1] &+= weightChange(votes.1, error)
-        weights[2] &+= weightChange(votes.2, error)
+        let votes = mixer.votes.start
+        votes[0] = curves.stretch(record >> 4)
+        votes[1] = CountedBit(first.pointee).vote(curves)
+        votes[2] = CountedBit(second.pointee).vote(curves)
+        let bit = mixer.code(actual, set: set, &coder)
         first.pointee = CountedBit(first.pointee).updated(bit, curves)
         second.pointee = CountedBit(second.pointee).updated(bit, curves)
         return bit
@@ -210,6 +210,7 @@ struct CorrectionModel {
     /// Codes a byte that the first guess missed: by another guess, else by its difference to the base.
     private func codeOther<Coder: BitCoder>(
         _ actual: UInt32, _ same: UInt32, _ change: UInt32, _ phase: UInt32, not missed: UInt32,
+        _ base: UnsafePointer<UInt8>, _ target: UnsafePointer<UInt8>, _ position: Int,
         _ coder: inout Coder
     ) -> UInt32 {
         var best: UInt32 = 0
@@ -232,15 +233,27 @@ struct CorrectionModel {
         let ofByte = differencesOfByte.start + Int(same << 8)
         let ofChange =
             differencesOfChange.start + Int((hashed(change, phase &+ 1) & 0xFF) << 8)
+        var before: UInt32 = 0
+        for back in 0..<min(position, 3) {
+            before |= UInt32(target[position &- 1 &- back]) << UInt32(8 &* back)
+        }
+        differences.set(0, same | (before & 0xFF) << 8)
+        differences.set(1, same | (before & 0xFFFF) << 8)
+        differences.set(2, same | before << 8)
+        differences.set(3, same | UInt32(base[1]) << 8 | change << 16)
+        let votes = differenceMixer.votes.start
         var node: UInt32 = 1
         var shift: UInt32 = 8
         while shift > 0 {
             shift &-= 1
             let states = (AdaptiveBit(ofByte[Int(node)]), AdaptiveBit(ofChange[Int(node)]))
-            let bit = coder.code(
-                difference >> shift & 1, (states.0.probability &+ states.1.probability) / 2)
+            votes[0] = curves.stretch(states.0.probability >> 4)
+            votes[1] = curves.stretch(states.1.probability >> 4)
+            differences.vote(node, votes + 2)
+            let bit = differenceMixer.code(difference >> shift & 1, set: shift, &coder)
             ofByte[Int(node)] = states.0.updated(bit, rate: 5)
             ofChange[Int(node)] = states.1.updated(bit, rate: 5)
+            differences.learn(bit)
             node = node << 1 | bit
         }
         return (same &+ node) & 0xFF

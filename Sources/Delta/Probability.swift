@@ -149,10 +149,93 @@ struct Curves {
     func share(_ seen: UInt16) -> Int32 { table[8192 + Int(seen & 15)] }
 }
 
-/// How much a weight changes.
-@inline(__always)
-func weightChange(_ vote: Int32, _ error: Int32) -> Int32 {
-    (vote &* error &* 6 &+ (1 << 17)) >> 18
+/// Mixes the votes of several models into one probability, by weights that learn which of them are right.
+struct Mixer {
+    let votes: Cells<Int32>
+    private let weights: Cells<Int32>
+    private let voteCount: Int
+    private let curves = Curves.shared
+
+    static func byteCount(votes: Int, sets: Int) -> Int { 4 * votes * (sets + 1) }
+
+    /// - Parameter weights: the first weight of each vote, in 65,536ths, for all sets.
+    init(_ weights: [Int32], sets: Int, _ memory: ModelMemory) {
+        voteCount = weights.count
+        votes = memory.take(weights.count)
+        self.weights = memory.take(weights.count * sets)
+        for index in 0..<weights.count * sets {
+            self.weights.start[index] = weights[index % weights.count]
+        }
+    }
+
+    /// Codes a bit by the ``votes``, and learns from it.
+    @inline(__always)
+    func code<Coder: BitCoder>(
+        _ bit: UInt32, set: UInt32, _ coder: inout Coder
+    ) -> UInt32 {
+        let weights = weights.start + Int(set) &* voteCount
+        var sum: Int64 = 0
+        for index in 0..<voteCount {
+            sum &+= Int64(weights[index]) &* Int64(votes.start[index])
+        }
+        let probability = curves.squash(Int32(truncatingIfNeeded: min(max(sum >> 16, -4096), 4096)))
+        let result = coder.code(bit, probability)
+        let error = Int32(bitPattern: result << 16 &- probability) &* 6
+        for index in 0..<voteCount {
+            weights[index] &+= (votes.start[index] &* error &+ (1 << 17)) >> 18
+        }
+        return result
+    }
+}
+
+/// Counts by context, hashed: one state a context for each bit of a byte.
+struct ContextStates {
+    private let states: Cells<UInt16>
+    private let hashes: Cells<UInt32>
+    private let slots: Cells<UInt32>
+    private let bitCount: UInt32
+    private let contextCount: UInt32
+    private let curves = Curves.shared
+
+    static func byteCount(contexts: Int, bits: Int) -> Int {
+        2 * contexts << bits + 8 * contexts
+    }
+
+    /// - Parameter bits: the binary logarithm of the states of each context.
+    init(contexts: Int, bits: Int, _ memory: ModelMemory) {
+        states = memory.take(contexts << bits)
+        hashes = memory.take(contexts)
+        slots = memory.take(contexts)
+        bitCount = UInt32(bits)
+        contextCount = UInt32(contexts)
+    }
+
+    /// Sets a context for the next bits.
+    @inline(__always)
+    func set(_ index: UInt32, _ first: UInt32, _ second: UInt32 = 0) {
+        hashes[index] = hashed(first, second &+ index &* 0x51ED_270B)
+    }
+
+    /// Votes for the next bit.
+    /// - Parameter node: the bits before it, after a 1.
+    @inline(__always)
+    func vote(_ node: UInt32, _ votes: UnsafeMutablePointer<Int32>) {
+        for index in 0..<contextCount {
+            var hash = hashes[index] &+ node &* 0x9E37_79B1
+            hash ^= hash >> 16
+            let slot = index << bitCount | hash & (1 << bitCount &- 1)
+            slots[index] = slot
+            votes[Int(index)] = CountedBit(states[slot]).vote(curves)
+        }
+    }
+
+    @inline(__always)
+    func learn(_ bit: UInt32) {
+        for index in 0..<contextCount {
+            let slot = slots[index]
+            states[slot] = CountedBit(states[slot]).updated(bit, curves)
+        }
+    }
 }
 
 @inline(__always)
