@@ -21,7 +21,7 @@ struct CorrectionModel {
     static func byteCount(modelledByteCount: Int) -> Int {
         (4 * 2 + 2 * 4) * tableCount + 4 << Int(historyBits) + ringByteCount(modelledByteCount)
             + 8 * guessCount * 256 + 4 * 2 * 8
-            + Mixer.byteCount(votes: 3, sets: setCount)
+            + Mixer.byteCount(votes: 6, sets: setCount)
             + Mixer.byteCount(votes: 2 + contextCount, sets: 8)
             + ContextStates.byteCount(contexts: contextCount, bits: differenceBits)
     }
@@ -34,6 +34,7 @@ struct CorrectionModel {
     private let byNeighbours: Cells<UInt16>
     private let byHistory: Cells<UInt16>
     private let mixer: Mixer
+    private let decisions: ContextStates
     private let differences: ContextStates
     private let differenceMixer: Mixer
     private let differencesOfByte: Cells<UInt32>
@@ -72,7 +73,8 @@ struct CorrectionModel {
         let ringByteCount = Self.ringByteCount(modelledByteCount)
         ring = memory.take(ringByteCount)
         ringMask = ringByteCount - 1
-        mixer = Mixer([36000, 18000, 18000], sets: Self.setCount, memory)
+        decisions = ContextStates(contexts: 3, bits: 14, memory)
+        mixer = Mixer([30000, 14000, 14000, 10000, 10000, 10000], sets: Self.setCount, memory)
         differences = ContextStates(
             contexts: Self.contextCount, bits: Self.differenceBits, memory)
         differenceMixer = Mixer(
@@ -116,6 +118,13 @@ struct CorrectionModel {
         let history = hashed(
             (changes & 0xFF | first << 8 | agreeing << 12 | same << 16) | isSame << 24
                 | phase << 25, 5)
+        var before: UInt32 = 0
+        for back in 0..<min(position, 3) {
+            before |= UInt32(target[position &- 1 &- back]) << UInt32(8 &* back)
+        }
+        decisions.set(0, guessed | (before & 0xFFFF) << 8 | isSame << 24)
+        decisions.set(1, UInt32(truncatingIfNeeded: recent) & 0xFF_FFFF, first)
+        decisions.set(2, contexts[0] | contexts[first] << 8 | first << 16 | agreeing << 20)
         let isRight = decide(
             actual == guessed ? 1 : 0,
             AdaptiveBit(records[first << 8 | contexts[first]]).probability,
@@ -201,7 +210,9 @@ struct CorrectionModel {
         votes[0] = curves.stretch(record >> 4)
         votes[1] = CountedBit(first.pointee).vote(curves)
         votes[2] = CountedBit(second.pointee).vote(curves)
+        decisions.vote(1, votes + 3)
         let bit = mixer.code(actual, set: set, &coder)
+        decisions.learn(bit)
         first.pointee = CountedBit(first.pointee).updated(bit, curves)
         second.pointee = CountedBit(second.pointee).updated(bit, curves)
         return bit

@@ -64,7 +64,7 @@ private struct DeltaBody {
     private let target: UnsafeMutableRawBufferPointer
     /// The target's bytes; never read if it has none.
     private let bytes: UnsafeMutablePointer<UInt8>
-    private let numbers: NumberModels
+    private var numbers: NumberModels
     private var corrections: CorrectionModel
     private var literals: LiteralModel
     /// How much of the content is there, and the place in the base.
@@ -92,8 +92,8 @@ private struct DeltaBody {
     mutating func decode() throws(StoreError) {
         var wasEmpty = false
         while position < target.count {
-            let copyByteCount = numbers.copy.code(0, &coder)
-            let literalByteCount = numbers.literal.code(0, &coder)
+            let copyByteCount = numbers.copy.code(0, context: numbers.seek.bitCount, &coder)
+            let literalByteCount = numbers.literal.code(0, context: numbers.copy.bitCount, &coder)
             guard copyByteCount <= target.count - position,
                 literalByteCount <= target.count - position - copyByteCount
             else { throw .badFrame("a step exceeds the content") }
@@ -119,7 +119,7 @@ private struct DeltaBody {
 
     private mutating func seek() throws(StoreError) {
         let isBack = numbers.codeSign(0, &coder) != 0
-        let distance = numbers.seek.code(0, &coder)
+        let distance = numbers.seek.code(0, context: numbers.literal.bitCount, &coder)
         // Neither can overflow: numbers have 32 bits.
         place += isBack ? -distance - 1 : distance
         guard place >= 0, place <= baseByteCount else {
@@ -131,14 +131,14 @@ private struct DeltaBody {
     private mutating func copy(_ count: Int) throws(StoreError) {
         let end = position + count
         while position < end {
-            let equal = numbers.equal.code(0, &coder)
+            let equal = numbers.equal.code(0, context: numbers.corrected.bitCount, &coder)
             guard equal <= end - position else { throw .badFrame("a run exceeds its step") }
             base.copy(
                 from: place, to: .init(rebasing: target[position..<position + equal]))
             position += equal
             place += equal
             if position == end { return }
-            let corrected = numbers.corrected.code(0, &coder) + 1
+            let corrected = numbers.corrected.code(0, context: numbers.equal.bitCount, &coder) + 1
             guard corrected <= end - position else { throw .badFrame("a run exceeds its step") }
             try takeModelled(corrected)
             try correct(corrected)

@@ -3,7 +3,10 @@ package import Platform
 /// Encodes frames of codec 3.
 package enum DeltaEncoder {
     /// A run of bytes to be corrected ends where so many equal ones follow.
-    private static let gap = 128
+    ///
+    /// Long runs are the smallest: a model learns where nothing changes. The others are for contents of which too many
+    /// bytes would be modelled.
+    private static let gaps = [1024, 128, 16]
 
     /// Encodes content as steps from a base.
     ///
@@ -20,7 +23,11 @@ package enum DeltaEncoder {
         precondition(
             tables.fit(baseByteCount: base.count, contentByteCount: content.count),
             "tables must lie within content and base")
-        let plan = RunPlan(steps, content, base, gap: gap)
+        var plan = RunPlan()
+        for gap in gaps {
+            plan = RunPlan(steps, content, base, gap: gap)
+            if plan.modelledByteCount <= DeltaLimits.modelledByteCountMax { break }
+        }
         guard plan.modelledByteCount <= DeltaLimits.modelledByteCountMax else {
             throw StoreError(
                 .tooLarge,
@@ -79,6 +86,8 @@ private struct RunPlan {
     private(set) var runEnds: [Int] = []
     private(set) var modelledByteCount = 0
     private(set) var literalByteCount = 0
+
+    init() {}
 
     init(
         _ steps: [DeltaStep], _ content: UnsafeRawBufferPointer, _ base: UnsafeRawBufferPointer,
@@ -139,7 +148,7 @@ private struct EncodedBody {
     private var coder = RangeEncoder()
     private let base: BaseView
     private let bytes: UnsafePointer<UInt8>
-    private let numbers: NumberModels
+    private var numbers: NumberModels
     private var corrections: CorrectionModel
     private var literals: LiteralModel
     private var position = 0
@@ -168,14 +177,14 @@ private struct EncodedBody {
         _ step: DeltaStep, _ runs: ArraySlice<(equal: Int, corrected: Int)>, isLast: Bool,
         _ isInterrupted: () -> Bool
     ) throws(StoreError) {
-        _ = numbers.copy.code(step.copyByteCount, &coder)
-        _ = numbers.literal.code(step.literalByteCount, &coder)
+        _ = numbers.copy.code(step.copyByteCount, context: numbers.seek.bitCount, &coder)
+        _ = numbers.literal.code(step.literalByteCount, context: numbers.copy.bitCount, &coder)
         for run in runs {
-            _ = numbers.equal.code(run.equal, &coder)
+            _ = numbers.equal.code(run.equal, context: numbers.corrected.bitCount, &coder)
             position += run.equal
             place += run.equal
             if run.corrected == 0 { continue }
-            _ = numbers.corrected.code(run.corrected - 1, &coder)
+            _ = numbers.corrected.code(run.corrected - 1, context: numbers.equal.bitCount, &coder)
             try correct(run.corrected, isInterrupted)
         }
         let next = base.byte(at: place) | base.byte(at: place + 1) << 8
@@ -187,7 +196,8 @@ private struct EncodedBody {
         }
         if isLast { return }
         _ = numbers.codeSign(step.seek < 0 ? 1 : 0, &coder)
-        _ = numbers.seek.code(step.seek < 0 ? -step.seek - 1 : step.seek, &coder)
+        _ = numbers.seek.code(
+            step.seek < 0 ? -step.seek - 1 : step.seek, context: numbers.literal.bitCount, &coder)
         place += step.seek
     }
 
