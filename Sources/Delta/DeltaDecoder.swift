@@ -23,6 +23,9 @@ package enum DeltaDecoder {
         var body = DeltaBody(
             of: UnsafeRawBufferPointer(rebasing: frame[header.byteCount...]), header, base, target,
             memory)
+        assert(
+            memory.byteCount + header.tableByteCount == header.memoryByteCount,
+            "the memory is not what the head says")
         try body.decode()
         for table in header.tables {
             let end = table.content.start + table.contentByteCount

@@ -4,9 +4,9 @@ package import Platform
 package enum DeltaEncoder {
     /// A run of bytes to be corrected ends where so many equal ones follow.
     ///
-    /// Long runs are the smallest: a model learns where nothing changes. The others are for contents of which too many
+    /// Long runs are the smallest: a model learns where nothing changes. The other is for contents of which too many
     /// bytes would be modelled.
-    private static let gaps = [1024, 128, 16]
+    private static let gaps = [1024, 128]
 
     /// Encodes content as steps from a base.
     ///
@@ -14,10 +14,11 @@ package enum DeltaEncoder {
     /// - Parameters:
     ///   - steps: lead over the whole content, and never out of the base; the last does not seek.
     ///   - tables: for which content and base already have differences (``DeltaTable/takeDifferences(in:)``).
-    /// - Throws: `.tooLarge` if a limit of ``DeltaLimits`` would be exceeded; `.interrupted`.
+    ///   - limit: the largest useful frame, in bytes.
+    /// - Throws: `.tooLarge` if the frame would be larger, or exceed ``DeltaLimits``; `.interrupted`.
     package static func encode(
         _ content: UnsafeRawBufferPointer, base: UnsafeRawBufferPointer, steps: [DeltaStep],
-        tables: [DeltaTable] = [], isInterrupted: () -> Bool = { false }
+        tables: [DeltaTable] = [], limit: Int = .max, isInterrupted: () -> Bool = { false }
     ) throws(StoreError) -> [UInt8] {
         try check(steps, contentByteCount: content.count, baseByteCount: base.count)
         precondition(
@@ -48,8 +49,15 @@ package enum DeltaEncoder {
             try body.encode(
                 step, plan.runs[nextRun..<last], isLast: index == steps.count - 1, isInterrupted)
             nextRun = last
+            guard body.byteCount <= limit else { throw tooLarge(limit) }
         }
-        return header.bytes + body.finished()
+        let frame = header.bytes + body.finished()
+        guard frame.count <= limit else { throw tooLarge(limit) }
+        return frame
+    }
+
+    private static func tooLarge(_ limit: Int) -> StoreError {
+        StoreError(.tooLarge, "unable to make a delta of at most \(limit) bytes")
     }
 
     private static func check(
@@ -167,6 +175,9 @@ private struct EncodedBody {
         corrections = CorrectionModel(modelledByteCount: header.modelledByteCount, memory)
         literals = LiteralModel(scale: header.literalScale, memory)
     }
+
+    /// The size so far.
+    var byteCount: Int { coder.bytes.count }
 
     mutating func finished() -> [UInt8] {
         coder.finish()

@@ -45,8 +45,11 @@ package struct DeltaHeader: Sendable, Hashable {
     package var memoryByteCount: Int {
         CorrectionModel.byteCount(modelledByteCount: modelledByteCount)
             + LiteralModel.byteCount(scale: literalScale) + NumberModels.byteCount
-            + BaseView.chunkByteCount + tables.reduce(0) { $0 + $1.baseByteCount }
+            + BaseView.chunkByteCount + tableByteCount
     }
+
+    /// The memory for the differences in place of the base's tables.
+    var tableByteCount: Int { tables.reduce(0) { $0 + $1.baseByteCount } }
 
     private static func number(
         _ frame: UnsafeRawBufferPointer, _ place: inout Int

@@ -9,7 +9,7 @@ package final class AlignmentSearch: Sendable {
     /// Whether libdivsufsort can be loaded.
     package static var isAvailable: Bool { castree_load_divsufsort() == nil }
     /// More steps are no delta.
-    package static let stepCountMax = 1 << 20
+    package static let stepCountMax = 1 << 18
 
     private nonisolated(unsafe) let base: UnsafeRawBufferPointer
     private let suffixes: SuffixArray
@@ -47,10 +47,11 @@ package final class AlignmentSearch: Sendable {
         return try beam.search(isInterrupted)
     }
 
-    /// The memory that a search takes besides base and content, in bytes.
-    package static func memoryByteCount(baseByteCount: Int) -> Int {
-        SuffixArray.byteCount(baseByteCount: baseByteCount) + Beam.nodeByteCount
+    /// The memory that a search takes besides base and content, in bytes, at most.
+    package static func memoryByteCount(contentByteCount: Int, baseByteCount: Int) -> Int {
+        SuffixArray.byteCount(baseByteCount: baseByteCount)
+            + min(Beam.nodeByteCount, 256 * contentByteCount)
             // The array of steps grows by doubling.
-            + 2 * MemoryLayout<DeltaStep>.stride * stepCountMax
+            + 2 * MemoryLayout<DeltaStep>.stride * min(stepCountMax, contentByteCount)
     }
 }

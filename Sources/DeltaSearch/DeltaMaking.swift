@@ -16,34 +16,20 @@ package enum DeltaMaking {
         of content: UnsafeRawBufferPointer, from base: UnsafeRawBufferPointer, limit: Int,
         isInterrupted: () -> Bool
     ) throws(StoreError) -> [UInt8]? {
-        do throws(StoreError) {
-            let frame = try smallest(content, base, isInterrupted)
-            guard frame.count <= limit else { return nil }
-            try check(frame, content, base)
-            return frame
-        } catch {
-            guard error.code == .tooLarge else { throw error }
-            return nil
+        guard content.count <= DeltaLimits.contentByteCountMax,
+            base.count <= DeltaLimits.baseByteCountMax
+        else { return nil }
+        var making = Making(content: content, base: base, limit: limit)
+        if HermesTables.isHermes(content) {
+            try making.add([.bytecode], tables: [], isInterrupted)
+            let tables = HermesTables.common(content, base)
+            if !tables.isEmpty { try making.add([.bytecode], tables: tables, isInterrupted) }
+        } else {
+            try making.add([.text, .bytecode], tables: [], isInterrupted)
         }
-    }
-
-    private static func smallest(
-        _ content: UnsafeRawBufferPointer, _ base: UnsafeRawBufferPointer,
-        _ isInterrupted: () -> Bool
-    ) throws(StoreError) -> [UInt8] {
-        guard content.count <= DeltaLimits.contentByteCountMax else {
-            throw StoreError(.tooLarge, "unable to make a delta to \(content.count) bytes")
-        }
-        let search = try AlignmentSearch(base: base)
-        var smallest: [UInt8]?
-        for costs in [AlignmentCosts.text, .bytecode] {
-            let steps = try search.steps(to: content, costs: costs, isInterrupted: isInterrupted)
-            let frame = try DeltaEncoder.encode(
-                content, base: base, steps: steps, isInterrupted: isInterrupted)
-            if frame.count < smallest?.count ?? .max { smallest = frame }
-        }
-        guard let smallest else { throw StoreError(.tooLarge, "unable to make a delta") }
-        return smallest
+        guard let frame = making.smallest else { return nil }
+        try check(frame, content, base)
+        return frame
     }
 
     private static func check(
@@ -62,7 +48,60 @@ package enum DeltaMaking {
 
     /// The memory that ``frame(of:from:limit:isInterrupted:)`` takes besides content and base, in bytes, at most.
     package static func memoryByteCount(contentByteCount: Int, baseByteCount: Int) -> Int {
-        AlignmentSearch.memoryByteCount(baseByteCount: baseByteCount)
-            + DeltaLimits.memoryByteCountMax + contentByteCount
+        let frameByteCount = min(contentByteCount, DeltaLimits.modelledByteCountMax)
+        return AlignmentSearch.memoryByteCount(
+            contentByteCount: contentByteCount, baseByteCount: baseByteCount)
+            // With differences in place of tables; what is decoded again; the encoder's runs.
+            + baseByteCount + contentByteCount + contentByteCount + contentByteCount / 4
+            // The smallest frame and another one that grows by doubling.
+            + 3 * frameByteCount + DeltaLimits.memoryByteCountMax
+    }
+}
+
+/// The smallest frame of those that were made.
+private struct Making {
+    let content: UnsafeRawBufferPointer
+    let base: UnsafeRawBufferPointer
+    let limit: Int
+    private(set) var smallest: [UInt8]?
+
+    init(content: UnsafeRawBufferPointer, base: UnsafeRawBufferPointer, limit: Int) {
+        self.content = content
+        self.base = base
+        self.limit = limit
+    }
+
+    /// Makes a frame by each estimate of costs.
+    mutating func add(
+        _ costs: [AlignmentCosts], tables: [DeltaTable], _ isInterrupted: () -> Bool
+    ) throws(StoreError) {
+        if tables.isEmpty { return try add(costs, content, base, [], isInterrupted) }
+        let newBytes = tables.transformed(content, \.content)
+        let oldBytes = tables.transformed(base, \.base)
+        try newBytes.span.bytes.withUnsafeBytes { (new) throws(StoreError) in
+            try oldBytes.span.bytes.withUnsafeBytes { (old) throws(StoreError) in
+                try add(costs, new, old, tables, isInterrupted)
+            }
+        }
+    }
+
+    private mutating func add(
+        _ costs: [AlignmentCosts], _ content: UnsafeRawBufferPointer,
+        _ base: UnsafeRawBufferPointer, _ tables: [DeltaTable], _ isInterrupted: () -> Bool
+    ) throws(StoreError) {
+        let search = try AlignmentSearch(base: base)
+        for costs in costs {
+            do throws(StoreError) {
+                let steps = try search.steps(
+                    to: content, costs: costs, isInterrupted: isInterrupted)
+                smallest = try DeltaEncoder.encode(
+                    content, base: base, steps: steps, tables: tables,
+                    limit: min(limit, smallest.map { $0.count - 1 } ?? .max),
+                    isInterrupted: isInterrupted)
+            } catch {
+                // Larger than is useful, or than a client would take.
+                guard error.code == .tooLarge else { throw error }
+            }
+        }
     }
 }
