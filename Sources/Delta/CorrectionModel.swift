@@ -10,7 +10,8 @@ struct CorrectionModel {
     private static let ringByteCountMax = 1 << 20
     private static let setCount = 36
     private static let contextCount = 6
-    private static let differenceBits = 14
+    private static let decisionCount = 3
+    private static let stateBits = 14
 
     private static func ringByteCount(_ modelledByteCount: Int) -> Int {
         var count = 4096
@@ -21,9 +22,10 @@ struct CorrectionModel {
     static func byteCount(modelledByteCount: Int) -> Int {
         (4 * 2 + 2 * 4) * tableCount + 4 << Int(historyBits) + ringByteCount(modelledByteCount)
             + 8 * guessCount * 256 + 4 * 2 * 8
-            + Mixer.byteCount(votes: 6, sets: setCount)
+            + Mixer.byteCount(votes: 3 + decisionCount, sets: setCount)
+            + ContextStates.byteCount(contexts: decisionCount, bits: stateBits)
             + Mixer.byteCount(votes: 2 + contextCount, sets: 8)
-            + ContextStates.byteCount(contexts: contextCount, bits: differenceBits)
+            + ContextStates.byteCount(contexts: contextCount, bits: stateBits)
     }
 
     private let curves = Curves.shared
@@ -73,10 +75,10 @@ struct CorrectionModel {
         let ringByteCount = Self.ringByteCount(modelledByteCount)
         ring = memory.take(ringByteCount)
         ringMask = ringByteCount - 1
-        decisions = ContextStates(contexts: 3, bits: 14, memory)
+        decisions = ContextStates(contexts: Self.decisionCount, bits: Self.stateBits, memory)
         mixer = Mixer([30000, 14000, 14000, 10000, 10000, 10000], sets: Self.setCount, memory)
         differences = ContextStates(
-            contexts: Self.contextCount, bits: Self.differenceBits, memory)
+            contexts: Self.contextCount, bits: Self.stateBits, memory)
         differenceMixer = Mixer(
             [20000, 20000] + [Int32](repeating: 14000, count: Self.contextCount), sets: 8, memory)
     }

@@ -112,8 +112,8 @@ private struct DeltaBody {
             if position < target.count { try seek() }
         }
         guard modelledRest == 0 else { throw .badFrame("it models less than it says") }
-        guard coder.overread >= 0 else { throw .badFrame("something follows it") }
         try checkInput()
+        guard coder.isAtEnd else { throw .badFrame("it does not end where its content does") }
     }
 
     private func checkInput() throws(StoreError) {

@@ -28,17 +28,9 @@ struct RangeEncoder: BitCoder {
 
     /// Ends the range with the fewest bytes after which a decoder may take zeros.
     mutating func finish() {
-        if low == 0 { return }
-        for byteCount: UInt32 in 1...4 {
-            let shift = 32 - 8 * byteCount
-            let rounded = UInt64(low) + (UInt64(1) << shift - 1)
-            let value = (rounded >> shift) << shift
-            if value <= UInt64(high) {
-                for index in 0..<byteCount {
-                    bytes.append(UInt8(truncatingIfNeeded: value >> (24 - 8 * UInt64(index))))
-                }
-                return
-            }
+        let (value, byteCount) = rangeEnd(low, high)
+        for index in 0..<UInt32(byteCount) {
+            bytes.append(UInt8(truncatingIfNeeded: value >> (24 - 8 * index)))
         }
     }
 }
@@ -58,6 +50,13 @@ struct RangeDecoder: BitCoder {
 
     /// How many bytes were read past the end; negative if some are unread.
     var overread: Int { next - bytes.count }
+
+    /// Whether the bytes end as ``RangeEncoder/finish()`` ends them after the bits that were read.
+    var isAtEnd: Bool {
+        // The last four bytes that were read are those of `value`.
+        let (end, byteCount) = rangeEnd(low, high)
+        return value == end && overread == 4 - byteCount
+    }
 
     @inline(__always)
     mutating func code(_: UInt32, _ probability: UInt32) -> UInt32 {
@@ -85,4 +84,15 @@ struct RangeDecoder: BitCoder {
 private func rangeMiddle(_ low: UInt32, _ high: UInt32, _ probability: UInt32) -> UInt32 {
     let certain = min(max(probability, 32), 65536 - 32)
     return low &+ UInt32(truncatingIfNeeded: (UInt64(high &- low) &* UInt64(certain)) >> 16)
+}
+
+/// The value in a range that has the fewest bytes before zeros, and how many it has.
+private func rangeEnd(_ low: UInt32, _ high: UInt32) -> (value: UInt32, byteCount: Int) {
+    if low == 0 { return (0, 0) }
+    for byteCount in 1..<4 {
+        let unit = UInt64(1) << UInt64(32 - 8 * byteCount)
+        let value = (UInt64(low) + unit - 1) / unit * unit
+        if value <= UInt64(high) { return (UInt32(value), byteCount) }
+    }
+    return (low, 4)
 }

@@ -1,30 +1,86 @@
-import Delta
 import Platform
 import StorageTestSupport
 
-/// Contents made from bases by steps.
-struct DeltaSample: Sendable {
-    var name: String
-    var base: [UInt8]
-    var content: [UInt8]
-    var steps: [DeltaStep]
-
-    func encoded(_ tables: [DeltaTable] = []) throws -> [UInt8] {
-        try content.span.bytes.withUnsafeBytes { (content) throws(StoreError) in
-            try base.span.bytes.withUnsafeBytes { (base) throws(StoreError) in
-                try DeltaEncoder.encode(content, base: base, steps: steps, tables: tables)
-            }
-        }
-    }
-}
+@testable import Delta
 
 @Suite("Deltas") struct DeltaRoundTripTests {
-    @Test func `content without a base comes back`() throws {
-        let content = Array("abcabcabc".utf8)
-        let sample = DeltaSample(
-            name: "literals", base: [], content: content,
-            steps: [DeltaStep(copyByteCount: 0, literalByteCount: 9, seek: 0)])
+    @Test(arguments: DeltaSample.all)
+    func `give their content back`(_ sample: DeltaSample) throws {
         let frame = try sample.encoded()
-        expect(try DeltaDecoder.decode(frame, base: [], byteCount: 9) == content)
+        expect(try sample.decoded(frame) == sample.content)
+    }
+
+    @Test(arguments: DeltaSample.all)
+    func `are the same bytes each time`(_ sample: DeltaSample) throws {
+        expect(try sample.encoded() == sample.encoded())
+    }
+
+    @Test func `of what hardly changed are small`() throws {
+        let limits = [
+            "the same": 16, "one byte changed": 24, "blocks that were moved": 32,
+            "small shifts": 200, "words that grew": 300, "names that changed": 300,
+            "one byte again and again": 100, "noise": 20_500,
+        ]
+        for sample in DeltaSample.large {
+            guard let limit = limits[sample.testDescription] else { continue }
+            let count = try sample.encoded().count
+            expect(count <= limit, "\(sample.testDescription): \(count) bytes")
+        }
+    }
+
+    // These bytes are in packs: a change of the format or of a model must not go unnoticed.
+    @Test(arguments: [
+        ("nothing from nothing", "010000"), ("one byte", "010000f7fe80"),
+        ("another byte", "010001f7fffff8"),
+        ("something from nothing", "01000bff1d6ebf9b8e43673e2b0384"),
+        ("the end before the beginning", "010004fffc7af924a1500e588373a7c194"),
+        ("words that grew", "0100de5d9447bff94487a7fdba67210000000420be4936"),
+    ])
+    func `have the bytes that they always had`(_ name: String, _ hex: String) throws {
+        let sample = try require(DeltaSample.all.first { $0.testDescription == name })
+        expect(try sample.encoded().map { String(format: "%02x", $0) }.joined(), equals: hex)
+    }
+
+    @Test func `with runs longer than a window, and at the base's ends, come back`() throws {
+        var random = SeededRandom(seed: 5)
+        let base = random.bytes(3 * BaseView.windowByteCount + 1)
+        let content = base.map { $0 &+ ($0 & 1) }
+        for start in [0, 1, BaseView.margin, BaseView.margin + 1] {
+            let count = base.count - start
+            let sample = DeltaSample(
+                "from \(start)", base: base, content: Array(content[start...]),
+                [(0, 0, start), (count, 0, 0)])
+            expect(try sample.decoded(try sample.encoded()) == sample.content)
+        }
+    }
+
+    @Test func `of which too much would be modelled are not made`() throws {
+        let content = [UInt8](repeating: 1, count: DeltaLimits.modelledByteCountMax + 1)
+        let sample = DeltaSample("too much", base: [], content: content, [(0, content.count, 0)])
+        let error = #expect(throws: StoreError.self) { try sample.encoded() }
+        expect(error?.code, equals: .tooLarge)
+    }
+
+    @Test func `larger than is useful are not made`() throws {
+        let sample = try require(DeltaSample.large.first { $0.testDescription == "text" })
+        let count = try sample.encoded().count
+        for (limit, isMade) in [(count, true), (count - 1, false), (0, false)] {
+            let frame = try? sample.content.withUnsafeBytes { content in
+                try sample.base.withUnsafeBytes { base in
+                    try DeltaEncoder.encode(
+                        content, base: base, steps: sample.steps, limit: limit)
+                }
+            }
+            expect((frame != nil) == isMade, "\(limit) of \(count)")
+        }
+    }
+
+    @Test func `say what decoding them takes`() throws {
+        for sample in DeltaSample.all {
+            let frame = try sample.encoded()
+            let header = try frame.withUnsafeBytes { try DeltaHeader(of: $0) }
+            expect(header.memoryByteCount <= DeltaLimits.memoryByteCountMax)
+            expect(header.modelledByteCount <= sample.content.count)
+        }
     }
 }

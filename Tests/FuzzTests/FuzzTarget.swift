@@ -16,9 +16,8 @@ struct FuzzTarget: Sendable {
     /// All of them.
     static let all: [FuzzTarget] = [
         requests, frames, bridgeFrames, fields, json, manifests, releases, pointers,
-        places, deliveries, packTables, packOpenings, packFrames, responses, lifecycles, stamps,
-        paths,
-        answers, channelLists, serverFiles, checkFiles, bucketAnswers, logEntries,
+        places, deliveries, packTables, packOpenings, packFrames, deltas, responses, lifecycles,
+        stamps, paths, answers, channelLists, serverFiles, checkFiles, bucketAnswers, logEntries,
         trustFiles, archives, facts, clientHistories, clientConfigurations, keys, canonical, trusts,
         markers,
     ]
