@@ -9,9 +9,9 @@ struct CorrectionModel {
     private static let historyBits: UInt32 = 15
     private static let ringByteCountMax = 1 << 20
     private static let setCount = 36
-    private static let contextCount = 6
-    private static let decisionCount = 3
-    private static let stateBits = 14
+    private static let firstCount = 7
+    private static let secondCount = 3
+    private static let differenceCount = 8
 
     private static func ringByteCount(_ modelledByteCount: Int) -> Int {
         var count = 4096
@@ -19,13 +19,19 @@ struct CorrectionModel {
         return count
     }
 
+    /// How many states each context has, as a power of two.
+    private static func stateBits(_ modelledByteCount: Int) -> Int {
+        modelledByteCount < 4096 ? 12 : modelledByteCount < 32_768 ? 14 : 16
+    }
+
     static func byteCount(modelledByteCount: Int) -> Int {
-        (4 * 2 + 2 * 4) * tableCount + 4 << Int(historyBits) + ringByteCount(modelledByteCount)
-            + 8 * guessCount * 256 + 4 * 2 * 8
-            + Mixer.byteCount(votes: 3 + decisionCount, sets: setCount)
-            + ContextStates.byteCount(contexts: decisionCount, bits: stateBits)
-            + Mixer.byteCount(votes: 2 + contextCount, sets: 8)
-            + ContextStates.byteCount(contexts: contextCount, bits: stateBits)
+        let contextCount = firstCount + secondCount + differenceCount
+        let tables = (2 * 4 + 2 * 2) * tableCount + 4 << Int(historyBits)
+        return tables + ringByteCount(modelledByteCount) + 2 * 4 * (guessCount * 256 + 8)
+            + ContextStates.byteCount(contexts: contextCount, bits: stateBits(modelledByteCount))
+            + Mixer.byteCount(votes: 1 + firstCount, sets: setCount)
+            + Mixer.byteCount(votes: 1 + secondCount, sets: guessCount)
+            + Mixer.byteCount(votes: 2 + differenceCount, sets: 8)
     }
 
     private let curves = Curves.shared
@@ -33,11 +39,12 @@ struct CorrectionModel {
     private let contexts: Cells<UInt32>
     private let records: Cells<UInt32>
     private let seconds: Cells<UInt32>
-    private let byNeighbours: Cells<UInt16>
-    private let byHistory: Cells<UInt16>
-    private let mixer: Mixer
-    private let decisions: ContextStates
-    private let differences: ContextStates
+    /// For whether the first guess is right, whether the second is, and else for the difference.
+    private let firstStates: ContextStates
+    private let firstMixer: Mixer
+    private let secondStates: ContextStates
+    private let secondMixer: Mixer
+    private let differenceStates: ContextStates
     private let differenceMixer: Mixer
     private let differencesOfByte: Cells<UInt32>
     private let differencesOfChange: Cells<UInt32>
@@ -65,8 +72,6 @@ struct CorrectionModel {
         contexts = memory.take(8)
         records = memory.take(Self.guessCount * 256)
         seconds = memory.take(Self.guessCount * 256)
-        byNeighbours = memory.take(Self.tableCount)
-        byHistory = memory.take(Self.tableCount)
         differencesOfByte = memory.take(Self.tableCount)
         differencesOfChange = memory.take(Self.tableCount)
         followers = memory.take(Self.tableCount)
@@ -75,12 +80,20 @@ struct CorrectionModel {
         let ringByteCount = Self.ringByteCount(modelledByteCount)
         ring = memory.take(ringByteCount)
         ringMask = ringByteCount - 1
-        decisions = ContextStates(contexts: Self.decisionCount, bits: Self.stateBits, memory)
-        mixer = Mixer([30000, 14000, 14000, 10000, 10000, 10000], sets: Self.setCount, memory)
-        differences = ContextStates(
-            contexts: Self.contextCount, bits: Self.stateBits, memory)
-        differenceMixer = Mixer(
-            [20000, 20000] + [Int32](repeating: 14000, count: Self.contextCount), sets: 8, memory)
+        func states(_ contextCount: Int) -> ContextStates {
+            ContextStates(
+                contexts: contextCount, bits: Self.stateBits(modelledByteCount), memory)
+        }
+        func mixer(_ weights: [Int32], _ weight: Int32, _ contextCount: Int, sets: Int) -> Mixer {
+            Mixer(
+                weights + [Int32](repeating: weight, count: contextCount), sets: sets, memory)
+        }
+        firstStates = states(Self.firstCount)
+        firstMixer = mixer([26000], 9500, Self.firstCount, sets: Self.setCount)
+        secondStates = states(Self.secondCount)
+        secondMixer = mixer([30000], 12000, Self.secondCount, sets: Self.guessCount)
+        differenceStates = states(Self.differenceCount)
+        differenceMixer = mixer([20000, 20000], 14000, Self.differenceCount, sets: 8)
     }
 
     /// Begins another run of bytes.
@@ -95,16 +108,10 @@ struct CorrectionModel {
         _ actual: UInt32, base: UnsafePointer<UInt8>, _ target: UnsafePointer<UInt8>,
         position: Int, _ coder: inout Coder
     ) -> UInt8 {
-        let same = UInt32(base[0])
-        let left = UInt32(base[-1])
-        let right = UInt32(base[1])
-        let change = position > 0 ? (UInt32(target[position &- 1]) &- left) & 0xFF : 0
-        let phase = UInt32(truncatingIfNeeded: position & 3)
-        let around = same | right << 8 | left << 16 | change << 24
-        let follower = followers.start + Int(hashed(around, 99) & 0xFFFF)
-        let phased =
-            phasedFollowers.start
-            + Int(hashed(same | right << 8 | change << 16 | phase << 24, 98) & 0xFFFF)
+        let around = Surroundings(base, target, position)
+        let same = around.same
+        let follower = followers.start + Int(around.neighbours(99) & 0xFFFF)
+        let phased = phasedFollowers.start + Int(around.phasedNeighbours(98) & 0xFFFF)
         guess(same, 0, changes & 0xFF)
         guess(same, 1, follower)
         guess(same, 2, phased)
@@ -113,32 +120,15 @@ struct CorrectionModel {
         guess(same, 4, words, 16, wordRecord.1)
         guessByDifferences(same)
         let (first, agreeing) = favourite()
-        let guessed = guesses[first]
-        let isSame: UInt32 = guessed == same ? 1 : 0
-        let neighbours = hashed(
-            same | right << 8 | left << 16 | isSame << 24 | (change != 0 ? 1 : 0) << 25, 7)
-        let history = hashed(
-            (changes & 0xFF | first << 8 | agreeing << 12 | same << 16) | isSame << 24
-                | phase << 25, 5)
-        var before: UInt32 = 0
-        for back in 0..<min(position, 3) {
-            before |= UInt32(target[position &- 1 &- back]) << UInt32(8 &* back)
+        let value: UInt32
+        if codeFirst(actual, around, first, agreeing, &coder) != 0 {
+            value = guesses[first]
+        } else if let found = codeSecond(actual, around, not: guesses[first], &coder) {
+            value = found
+        } else {
+            value = codeDifference(actual, around, &coder)
         }
-        decisions.set(0, guessed | (before & 0xFFFF) << 8 | isSame << 24)
-        decisions.set(1, UInt32(truncatingIfNeeded: recent) & 0xFF_FFFF, first)
-        decisions.set(2, contexts[0] | contexts[first] << 8 | first << 16 | agreeing << 20)
-        let isRight = decide(
-            actual == guessed ? 1 : 0,
-            AdaptiveBit(records[first << 8 | contexts[first]]).probability,
-            byNeighbours.start + Int(neighbours & 0xFFFF), byHistory.start + Int(history & 0xFFFF),
-            first &* 6 &+ min(agreeing, 5), &coder)
-        let value =
-            isRight != 0
-            ? guessed
-            : codeOther(
-                actual, same, change, phase, not: guessed, base, target, position,
-                &coder)
-        learn(value, same, phase, follower, phased)
+        learn(value, around, follower, phased)
         return UInt8(truncatingIfNeeded: value)
     }
 
@@ -203,29 +193,44 @@ struct CorrectionModel {
 
     // MARK: coding
 
+    /// The last differences, as many bytes as asked for.
     @inline(__always)
-    private func decide<Coder: BitCoder>(
-        _ actual: UInt32, _ record: UInt32, _ first: UnsafeMutablePointer<UInt16>,
-        _ second: UnsafeMutablePointer<UInt16>, _ set: UInt32, _ coder: inout Coder
+    private func last(_ count: UInt32) -> UInt32 {
+        UInt32(truncatingIfNeeded: recent) & (1 << (8 &* count) &- 1)
+    }
+
+    /// Codes whether the best guess is right.
+    @inline(__always)
+    private func codeFirst<Coder: BitCoder>(
+        _ actual: UInt32, _ around: Surroundings, _ first: UInt32, _ agreeing: UInt32,
+        _ coder: inout Coder
     ) -> UInt32 {
-        let votes = mixer.votes.start
-        votes[0] = curves.stretch(record >> 4)
-        votes[1] = CountedBit(first.pointee).vote(curves)
-        votes[2] = CountedBit(second.pointee).vote(curves)
-        decisions.vote(1, votes + 3)
-        let bit = mixer.code(actual, set: set, &coder)
-        decisions.learn(bit)
-        first.pointee = CountedBit(first.pointee).updated(bit, curves)
-        second.pointee = CountedBit(second.pointee).updated(bit, curves)
+        let guessed = guesses[first]
+        let same = around.same
+        let isSame: UInt32 = guessed == same ? 1 : 0
+        let recent = changes & 0xFF | first << 8 | agreeing << 12 | same << 16
+        firstStates.set(0, around.sides, isSame << 1 | (around.change != 0 ? 1 : 0))
+        firstStates.set(1, recent | isSame << 24 | around.phase << 25)
+        firstStates.set(2, guessed | (around.before & 0xFFFF) << 8 | isSame << 24)
+        firstStates.set(3, last(3), first)
+        firstStates.set(4, contexts[0] | contexts[first] << 8 | first << 16 | agreeing << 20)
+        firstStates.set(5, around.ahead, isSame)
+        firstStates.set(6, around.behind, isSame)
+        let votes = firstMixer.votes.start
+        let record = AdaptiveBit(records[first << 8 | contexts[first]])
+        votes[0] = curves.stretch(record.probability >> 4)
+        firstStates.vote(1, votes + 1)
+        let bit = firstMixer.code(
+            actual == guessed ? 1 : 0, set: first &* 6 &+ min(agreeing, 5), &coder)
+        firstStates.learn(bit)
         return bit
     }
 
-    /// Codes a byte that the first guess missed: by another guess, else by its difference to the base.
-    private func codeOther<Coder: BitCoder>(
-        _ actual: UInt32, _ same: UInt32, _ change: UInt32, _ phase: UInt32, not missed: UInt32,
-        _ base: UnsafePointer<UInt8>, _ target: UnsafePointer<UInt8>, _ position: Int,
-        _ coder: inout Coder
-    ) -> UInt32 {
+    /// Codes whether the best of the other guesses is right.
+    /// - Returns: the byte; `nil` if none is.
+    private func codeSecond<Coder: BitCoder>(
+        _ actual: UInt32, _ around: Surroundings, not missed: UInt32, _ coder: inout Coder
+    ) -> UInt32? {
         var best: UInt32 = 0
         var second: UInt32?
         for index in 0..<UInt32(Self.guessCount)
@@ -236,24 +241,38 @@ struct CorrectionModel {
                 second = index
             }
         }
-        if let second {
-            let cell = seconds.start + Int(second << 8 | contexts[second])
-            let isRight = AdaptiveBit.code(
-                actual == guesses[second] ? 1 : 0, cell, rate: 6, &coder)
-            if isRight != 0 { return guesses[second] }
-        }
+        guard let second else { return nil }
+        let place = second << 8 | contexts[second]
+        let record = AdaptiveBit(seconds[place])
+        let votes = secondMixer.votes.start
+        votes[0] = curves.stretch(record.probability >> 4)
+        secondStates.set(0, guesses[second] | missed << 8 | around.same << 16)
+        secondStates.set(1, second | missed << 8 | around.same << 16, contexts[second])
+        secondStates.set(2, last(2) | second << 16)
+        secondStates.vote(1, votes + 1)
+        let bit = secondMixer.code(actual == guesses[second] ? 1 : 0, set: second, &coder)
+        secondStates.learn(bit)
+        seconds[place] = record.updated(bit, rate: 6)
+        return bit != 0 ? guesses[second] : nil
+    }
+
+    /// Codes a byte by its difference to the base.
+    private func codeDifference<Coder: BitCoder>(
+        _ actual: UInt32, _ around: Surroundings, _ coder: inout Coder
+    ) -> UInt32 {
+        let same = around.same
         let difference = (actual &- same) & 0xFF
         let ofByte = differencesOfByte.start + Int(same << 8)
-        let ofChange =
-            differencesOfChange.start + Int((hashed(change, phase &+ 1) & 0xFF) << 8)
-        var before: UInt32 = 0
-        for back in 0..<min(position, 3) {
-            before |= UInt32(target[position &- 1 &- back]) << UInt32(8 &* back)
-        }
-        differences.set(0, same | (before & 0xFF) << 8)
-        differences.set(1, same | (before & 0xFFFF) << 8)
-        differences.set(2, same | before << 8)
-        differences.set(3, same | UInt32(base[1]) << 8 | change << 16)
+        let change = hashed(around.change, around.phase &+ 1) & 0xFF
+        let ofChange = differencesOfChange.start + Int(change << 8)
+        differenceStates.set(0, same | (around.before & 0xFF) << 8)
+        differenceStates.set(1, same | (around.before & 0xFFFF) << 8)
+        differenceStates.set(2, same | around.before << 8)
+        differenceStates.set(3, same | (around.ahead & 0xFF00) | around.change << 16)
+        differenceStates.set(4, last(2))
+        differenceStates.set(5, UInt32(truncatingIfNeeded: recent >> 24) & 0xFF, around.phase)
+        differenceStates.set(6, last(2) | same << 16)
+        differenceStates.set(7, around.ahead & 0xFF_FFFF)
         let votes = differenceMixer.votes.start
         var node: UInt32 = 1
         var shift: UInt32 = 8
@@ -262,11 +281,11 @@ struct CorrectionModel {
             let states = (AdaptiveBit(ofByte[Int(node)]), AdaptiveBit(ofChange[Int(node)]))
             votes[0] = curves.stretch(states.0.probability >> 4)
             votes[1] = curves.stretch(states.1.probability >> 4)
-            differences.vote(node, votes + 2)
+            differenceStates.vote(node, votes + 2)
             let bit = differenceMixer.code(difference >> shift & 1, set: shift, &coder)
             ofByte[Int(node)] = states.0.updated(bit, rate: 5)
             ofChange[Int(node)] = states.1.updated(bit, rate: 5)
-            differences.learn(bit)
+            differenceStates.learn(bit)
             node = node << 1 | bit
         }
         return (same &+ node) & 0xFF
@@ -276,18 +295,19 @@ struct CorrectionModel {
 
     @inline(__always)
     private mutating func learn(
-        _ value: UInt32, _ same: UInt32, _ phase: UInt32,
+        _ value: UInt32, _ around: Surroundings,
         _ follower: UnsafeMutablePointer<UInt16>, _ phased: UnsafeMutablePointer<UInt16>
     ) {
+        let same = around.same
         for index in 0..<UInt32(Self.guessCount) where guesses[index] != Self.none {
             let cell = records.start + Int(index << 8 | contexts[index])
             cell.pointee = AdaptiveBit(cell.pointee)
                 .updated(guesses[index] == value ? 1 : 0, rate: 6)
         }
-        if guesses[3] != same || value != same || phase == 0 {
+        if guesses[3] != same || value != same || around.phase == 0 {
             wordRecord.0 = (wordRecord.0 << 1 | (guesses[3] == value ? 1 : 0)) & 31
         }
-        if guesses[4] != same || value != same || phase == 0 {
+        if guesses[4] != same || value != same || around.phase == 0 {
             wordRecord.1 = (wordRecord.1 << 1 | (guesses[4] == value ? 1 : 0)) & 31
         }
         Self.learn(value, follower)
@@ -327,47 +347,5 @@ struct CorrectionModel {
         }
         count &+= 1
         cell.pointee = UInt32(truncatingIfNeeded: count)
-    }
-}
-
-/// The word of the base that a byte belongs to, where words begin at multiples of 4 in the content.
-private struct BaseWord {
-    private let base: UnsafePointer<UInt8>
-    private let target: UnsafePointer<UInt8>
-    private let start: Int
-    private let word: UInt32
-    private let known: UInt32
-    private let mask: UInt32
-    private let shift: UInt32
-
-    @inline(__always)
-    init(base: UnsafePointer<UInt8>, target: UnsafePointer<UInt8>, position: Int) {
-        let phase = position & 3
-        self.base = base - phase
-        self.target = target
-        start = position &- phase
-        word = Self.load(base - phase)
-        shift = UInt32(truncatingIfNeeded: phase &* 8)
-        mask = 1 << shift &- 1
-        var known: UInt32 = 0
-        for index in 0..<phase { known |= UInt32(target[start &+ index]) << UInt32(8 &* index) }
-        self.known = known
-    }
-
-    /// The byte if the word differs from the base's by as much as the one so many bytes before it.
-    ///
-    /// The context: whether that differs at all (1), and whether it is right so far (2).
-    @inline(__always)
-    func guess(_ distance: Int) -> (byte: UInt32, context: UInt32)? {
-        guard start >= distance else { return nil }
-        let difference = Self.load(target + (start &- distance)) &- Self.load(base - distance)
-        let whole = word &+ difference
-        let isRight = (whole ^ known) & mask == 0
-        return (whole >> shift & 0xFF, (difference != 0 ? 1 : 0) | (isRight ? 2 : 0))
-    }
-
-    @inline(__always)
-    private static func load(_ bytes: UnsafePointer<UInt8>) -> UInt32 {
-        UInt32(littleEndian: UnsafeRawPointer(bytes).loadUnaligned(as: UInt32.self))
     }
 }

@@ -34,12 +34,7 @@ package enum DeltaEncoder {
                 .tooLarge,
                 "unable to make a delta: \(plan.modelledByteCount) bytes would be modelled")
         }
-        let header = DeltaHeader(
-            modelledByteCount: plan.modelledByteCount,
-            literalScale: literalScale(plan.literalByteCount), tables: tables)
-        guard header.memoryByteCount <= DeltaLimits.memoryByteCountMax else {
-            throw StoreError(.tooLarge, "unable to make a delta: its tables are too large")
-        }
+        let header = try header(plan, tables)
         let memory = ModelMemory()
         defer { withExtendedLifetime(memory) {} }
         var body = EncodedBody(header, content, base, memory)
@@ -77,6 +72,18 @@ package enum DeltaEncoder {
             precondition(place >= 0 && place <= baseByteCount, "a step leaves the base")
         }
         precondition(position == contentByteCount, "the steps give another size")
+    }
+
+    /// The head for a plan; with fewer states for literals where tables take the memory.
+    private static func header(
+        _ plan: RunPlan, _ tables: [DeltaTable]
+    ) throws(StoreError) -> DeltaHeader {
+        for scale in (0...literalScale(plan.literalByteCount)).reversed() {
+            let header = DeltaHeader(
+                modelledByteCount: plan.modelledByteCount, literalScale: scale, tables: tables)
+            if header.memoryByteCount <= DeltaLimits.memoryByteCountMax { return header }
+        }
+        throw StoreError(.tooLarge, "unable to make a delta: its tables are too large")
     }
 
     /// Enough states for what the literals leave in them.

@@ -26,7 +26,7 @@ struct LiteralModel {
         states = ContextStates(
             contexts: Self.contextCount, bits: Self.stateBits(scale), memory)
         mixer = Mixer(
-            [Int32](repeating: 12000, count: Self.contextCount) + [20000], sets: Self.setCount,
+            [Int32](repeating: 16000, count: Self.contextCount) + [20000], sets: Self.setCount,
             memory)
         matches = memory.take(1 << Int(Self.matchBits))
         matchRecords = memory.take(32)

@@ -180,7 +180,7 @@ struct Mixer {
         }
         let probability = curves.squash(Int32(truncatingIfNeeded: min(max(sum >> 16, -4096), 4096)))
         let result = coder.code(bit, probability)
-        let error = Int32(bitPattern: result << 16 &- probability) &* 6
+        let error = Int32(bitPattern: result << 16 &- probability) &* 9
         for index in 0..<voteCount {
             weights[index] &+= (votes.start[index] &* error &+ (1 << 17)) >> 18
         }

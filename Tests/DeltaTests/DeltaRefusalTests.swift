@@ -84,6 +84,14 @@ struct ForgedBody {
         refuse([1, 0, 0x81, 0x80, 0x80, 0x04], "models 8388609 bytes")
     }
 
+    @Test func `what models as much as is allowed, in the largest tables, is read`() throws {
+        let frame: [UInt8] = [1, 6, 0x80, 0x80, 0x80, 0x04]
+        let header = try frame.withUnsafeBytes { try DeltaHeader(of: $0) }
+        expect(header.modelledByteCount, equals: DeltaLimits.modelledByteCountMax)
+        // Enough is left for the largest tables that are made.
+        expect(header.memoryByteCount < DeltaLimits.memoryByteCountMax - 1_000_000)
+    }
+
     @Test func `tables that cannot be are refused`() {
         let good: [UInt8] = [8, 1, 0, 0, 32, 0, 1, 0, 1]
         self.refuse([1, 1, 0], "cut off")

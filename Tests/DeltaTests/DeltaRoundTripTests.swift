@@ -32,13 +32,29 @@ import StorageTestSupport
     @Test(arguments: [
         ("nothing from nothing", "010000"), ("one byte", "010000f7fe80"),
         ("another byte", "010001f7fffff8"),
-        ("something from nothing", "01000bff1d6ebf9b8e43673e2b0384"),
-        ("the end before the beginning", "010004fffc7af924a1500e588373a7c194"),
-        ("words that grew", "0100de5d9447bff94487a7fdba67210000000420be4936"),
+        ("something from nothing", "01000bff1d6ebf880c9b63373619"),
+        ("the end before the beginning", "010004fffc7af5ad27a73f885ec10e6318"),
+        ("words that grew", "0100de5d9447bff94487a7fe00000000000000af4e4998a6"),
     ])
     func `have the bytes that they always had`(_ name: String, _ hex: String) throws {
         let sample = try require(DeltaSample.all.first { $0.testDescription == name })
         expect(try sample.encoded().map { String(format: "%02x", $0) }.joined(), equals: hex)
+    }
+
+    // All models at work: by FNV-1a of the frames.
+    @Test(arguments: [
+        ("text", 7_234_126_773_944_866_053 as UInt64),
+        ("names that changed", 12_079_847_171_407_336_240),
+        ("small shifts", 13_404_950_867_719_974_532),
+        ("noise over noise", 1_989_593_909_643_852_742),
+    ])
+    func `that are long have the bytes that they always had`(_ name: String, _ hash: UInt64) throws
+    {
+        let sample = try require(DeltaSample.all.first { $0.testDescription == name })
+        let found = try sample.encoded().reduce(0xCBF2_9CE4_8422_2325 as UInt64) {
+            ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01B3
+        }
+        expect(found, equals: hash)
     }
 
     @Test func `with runs longer than a window, and at the base's ends, come back`() throws {
