@@ -58,7 +58,7 @@ struct BaseView {
         if isPlain, start >= 0, end <= base.count, let address = base.baseAddress {
             return (address + place).assumingMemoryBound(to: UInt8.self)
         }
-        chunk.start.update(repeating: 0, count: Self.chunkByteCount)
+        chunk.start.update(repeating: 0, count: end - start)
         let inside = max(start, 0)..<min(end, base.count)
         if !inside.isEmpty {
             copy(

@@ -94,7 +94,12 @@ private struct DeltaBody {
 
     mutating func decode() throws(StoreError) {
         var wasEmpty = false
+        var stepCount = 0
         while position < target.count {
+            stepCount += 1
+            guard stepCount <= DeltaLimits.stepCountMax else {
+                throw .badFrame("it has too many steps")
+            }
             let copyByteCount = numbers.copy.code(0, context: numbers.seek.bitCount, &coder)
             let literalByteCount = numbers.literal.code(0, context: numbers.copy.bitCount, &coder)
             guard copyByteCount <= target.count - position,

@@ -61,6 +61,9 @@ package enum DeltaEncoder {
         guard contentByteCount <= DeltaLimits.contentByteCountMax,
             baseByteCount <= DeltaLimits.baseByteCountMax
         else { throw StoreError(.tooLarge, "unable to make a delta of more than 64 MiB") }
+        guard steps.count <= DeltaLimits.stepCountMax else {
+            throw StoreError(.tooLarge, "unable to make a delta: it has \(steps.count) steps")
+        }
         var position = 0
         var place = 0
         for step in steps {

@@ -22,6 +22,8 @@ package enum DeltaLimits {
     package static let baseByteCountMax = 64 << 20
     /// The bytes that are decoded bit by bit, some hundred times slower than those that are copied.
     package static let modelledByteCountMax = 8 << 20
+    /// More steps are no delta, and cost a decoder time without giving content.
+    package static let stepCountMax = 1 << 18
     /// What a decoder takes besides base and content.
     package static let memoryByteCountMax = 8 << 20
     package static let tableCountMax = 16

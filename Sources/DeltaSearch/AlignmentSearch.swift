@@ -8,8 +8,6 @@ package import Platform
 package final class AlignmentSearch: Sendable {
     /// Whether libdivsufsort can be loaded.
     package static var isAvailable: Bool { castree_load_divsufsort() == nil }
-    /// More steps are no delta.
-    package static let stepCountMax = 1 << 18
 
     private nonisolated(unsafe) let base: UnsafeRawBufferPointer
     private let suffixes: SuffixArray
@@ -33,7 +31,7 @@ package final class AlignmentSearch: Sendable {
 
     /// Finds the steps from the base to content.
     /// - Parameter isInterrupted: is asked every few milliseconds.
-    /// - Throws: `.interrupted`; `.tooLarge` if there are more than ``stepCountMax``.
+    /// - Throws: `.interrupted`; `.tooLarge` if there are more than ``DeltaLimits/stepCountMax``.
     package func steps(
         to content: UnsafeRawBufferPointer, costs: AlignmentCosts, isInterrupted: () -> Bool
     ) throws(StoreError) -> [DeltaStep] {
@@ -52,6 +50,6 @@ package final class AlignmentSearch: Sendable {
         SuffixArray.byteCount(baseByteCount: baseByteCount)
             + min(Beam.nodeByteCount, 256 * contentByteCount)
             // The array of steps grows by doubling.
-            + 2 * MemoryLayout<DeltaStep>.stride * min(stepCountMax, contentByteCount)
+            + 2 * MemoryLayout<DeltaStep>.stride * min(DeltaLimits.stepCountMax, contentByteCount)
     }
 }

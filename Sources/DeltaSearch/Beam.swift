@@ -79,12 +79,12 @@ struct Beam {
                 settle(best)
                 hypotheses[0].place += matching - 32
                 position += matching - 32
-                guard steps.count <= AlignmentSearch.stepCountMax else { throw Self.tooMany }
+                guard steps.count <= DeltaLimits.stepCountMax else { throw Self.tooMany }
                 continue
             }
             if nodes.count >= Self.nodeCountMax {
                 settle(best)
-                guard steps.count <= AlignmentSearch.stepCountMax else { throw Self.tooMany }
+                guard steps.count <= DeltaLimits.stepCountMax else { throw Self.tooMany }
             }
             if matching < 24 || best.since < 24 { offerAlignments(best) }
             offerLiterals()
@@ -92,7 +92,7 @@ struct Beam {
         }
         settle(best)
         steps.end(at: newCount)
-        guard steps.count <= AlignmentSearch.stepCountMax else { throw Self.tooMany }
+        guard steps.count <= DeltaLimits.stepCountMax else { throw Self.tooMany }
         return steps.steps
     }
 

@@ -170,6 +170,26 @@ struct ForgedBody {
         }
     }
 
+    @Test func `more steps than are allowed are refused`() throws {
+        for isTooMuch in [false, true] {
+            let count = DeltaLimits.stepCountMax + (isTooMuch ? 1 : 0)
+            var body = ForgedBody()
+            for number in 1...count {
+                body.step(1, 0)
+                body.equal(1)
+                if number < count { body.seek(-1) }
+            }
+            let frame = body.frame()
+            expect(frame.count < 1000)
+            if isTooMuch {
+                refuse(frame, "too many steps", byteCount: count)
+            } else {
+                let content = try DeltaDecoder.decode(frame, base: Self.base, byteCount: count)
+                expect(content == [UInt8](repeating: UInt8(ascii: "0"), count: count))
+            }
+        }
+    }
+
     @Test func `what models more or less than it says is refused`() {
         refuse("more than it says", modelled: 2) {
             $0.step(5, 0)
