@@ -92,9 +92,12 @@ let package = Package(
         .systemLibrary(
             name: "CDivsufsort", pkgConfig: configured("libdivsufsort"),
             providers: [.apt(["libdivsufsort-dev"]), .brew(["libdivsufsort"])]),
+        .systemLibrary(
+            name: "CBzip2", pkgConfig: configured("bzip2"),
+            providers: [.apt(["libbz2-dev"]), .brew(["bzip2"])]),
         .systemLibrary(name: "CSystem"),
         .target(name: "CStartup"),
-        .target(name: "CLibraries", dependencies: ["CCurl", "CArchive", "CDivsufsort"]),
+        .target(name: "CLibraries", dependencies: ["CCurl", "CArchive", "CDivsufsort", "CBzip2"]),
         .target(name: "StrictJSON", swiftSettings: hot),
         .target(
             name: "Platform", dependencies: ["CXXHash", "CCrypto", "CZlib", "CSystem"],
@@ -134,10 +137,14 @@ let package = Package(
                 "HotPush", "VersionTree", "CASStore", "Storage", "StrictJSON", "Zstandard",
             ], swiftSettings: settings),
         .target(
+            name: "Bsdiff",
+            dependencies: ["DeltaSearch", "Delta", "Platform", "CLibraries", "CBzip2"],
+            swiftSettings: hot),
+        .target(
             name: "ClientSystems",
             dependencies: [
                 "Origin", "HotPush", "VersionTree", "CASStore", "Archives", "S3", "Storage",
-                "StrictJSON", "Platform",
+                "StrictJSON", "Platform", "Bsdiff",
             ], swiftSettings: settings),
         .target(
             name: "CurlTransport",
@@ -298,9 +305,13 @@ let package = Package(
             ],
             swiftSettings: settings),
         .testTarget(
+            name: "BsdiffTests",
+            dependencies: ["StorageTestSupport", "Bsdiff", "Delta", "Platform"],
+            swiftSettings: settings),
+        .testTarget(
             name: "ClientSystemsTests",
             dependencies: [
-                "StorageTestSupport", "BucketTestSupport", "ClientSystems", "Archives",
+                "StorageTestSupport", "BucketTestSupport", "ClientSystems", "Archives", "Bsdiff",
                 "Origin", "HotPush", "S3", "Storage", "VersionTree", "CASStore", "StrictJSON",
                 "Platform",
             ], swiftSettings: settings),

@@ -8,3 +8,4 @@
 const char *castree_load_curl(void);
 const char *castree_load_archive(void);
 const char *castree_load_divsufsort(void);
+const char *castree_load_bzip2(void);
