@@ -11,6 +11,8 @@ struct ClientAnswer: Sendable, Hashable {
     /// Lower-case names, without the fields about the body's length and ranges, which the server adds.
     var fields: [ClientRequest.Field]
     var body: Body
+    /// Whether `If-Match` and `If-None-Match` of the request are ignored, because clients send there what is no tag.
+    var isUnconditional = false
 
     enum Body: Sendable, Hashable {
         case none
@@ -141,6 +143,13 @@ protocol ClientOrigin {
     func content(of offer: ClientOffer) throws(StoreError) -> ClientContent?
     func bytes(
         of document: ClientDocument, for system: ClientSystem
+    ) throws(StoreError) -> [UInt8]?
+    /// The patches that lead to the releases of a channel; empty if there are none, or they are damaged.
+    func patches(of channel: ChannelName) throws(StoreError) -> PatchTable
+    /// The bytes of a patch; `nil` if it is not there, or is another, which is reported.
+    /// - Parameter byteCount: of what it must make; `nil` to leave that to the client.
+    func bytes(
+        of patch: ClientPatch, making byteCount: Int64?
     ) throws(StoreError) -> [UInt8]?
     /// The length of an archive that takes long to compose; `nil` if there is none.
     /// - Parameter name: identifies everything the result depends on, so that it can be cached.

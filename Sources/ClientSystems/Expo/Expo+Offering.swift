@@ -160,10 +160,15 @@ enum ExpoAsset {
         guard let facts = try inquiry.origin.content(of: offer)?.facts[address] else {
             return missing
         }
-        let type = contentType(ending: parts.count > 1 ? String(parts[1]) : "")
-        var answer = ClientAnswer.immutable(type, .bytes([]))
-        // The body depends on the encoding, so caches must keep both.
-        answer.set("vary", "accept-encoding")
+        let ending = parts.count > 1 ? String(parts[1]) : ""
+        if let patch = try ExpoPatch.answer(inquiry, to: facts, of: offer) { return patch }
+        var answer = ClientAnswer.immutable(contentType(ending: ending), .bytes([]))
+        // The body depends on these, so caches must keep each.
+        answer.set(
+            "vary",
+            ending == launchEnding ? "accept-encoding, \(ExpoPatch.vary)" : "accept-encoding")
+        // Some clients send the ids of two updates as tags.
+        answer.isUnconditional = inquiry.request.hasBareTag
         guard facts.byteCount > 0 else { return answer }
         let encodings = Acceptance(inquiry.request.field("accept-encoding") ?? "")
         if let deflatedCopy = facts.deflatedCopy, encodings.takes(["gzip", "*"]) {

@@ -22,6 +22,7 @@ struct ExpoExport {
     var programs: [Program]
     var config: JSONValue?
 
+    static let platforms = ["android", "ios"]
     static let metadataPath = "metadata.json"
     static let configPath = "expoConfig.json"
     private static let limits = JSONLimits(byteCount: 16 << 20)
@@ -37,7 +38,7 @@ struct ExpoExport {
             throw Self.refusal("\(Self.metadataPath) has no \"fileMetadata\"")
         }
         var parts: [(platform: String, files: [Asset])] = []
-        for platform in ["android", "ios"] {
+        for platform in Self.platforms {
             guard let part = files[platform] else { continue }
             parts.append((platform, try Self.files(platform, part, content.manifest)))
         }

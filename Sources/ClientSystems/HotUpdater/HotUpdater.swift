@@ -27,6 +27,7 @@ enum HotUpdater: ClientFeed {
                     try inquiry.origin.willFetch(composing: true)
                     return try bundle(of: offer, inquiry)?.archive()
                 }
+            case "patches" where names.count == 2: try patch(names[1], inquiry)
             case "manifests" where names.count == 2:
                 try manifest(ArchiveName(names[1], suffix: "json"), inquiry)
             default: nil
@@ -74,7 +75,7 @@ enum HotUpdater: ClientFeed {
         let base = inquiry.configuration.baseURL
         let archiveHash = try hash(offer, "archive", offer.archive?.sha256)
         let manifestHash = try hash(offer, "manifest", offer.manifestDigest)
-        func write(_ changes: [Manifest.Entry]?) -> [UInt8] {
+        func write(_ changes: [HotUpdaterChange]?) -> [UInt8] {
             JSONWriter.document { writer in
                 writer.member("id", id)
                 writer.member("shouldForceUpdate", !isUpdate || live.release.isMandatory)
@@ -87,14 +88,7 @@ enum HotUpdater: ClientFeed {
                 writer.member("manifestFileHash", manifestHash)
                 guard let changes else { return }
                 writer.member("changedAssets") { writer in
-                    for entry in changes {
-                        writer.member(entry.path.description) { writer in
-                            writer.member("fileHash", entry.address.description)
-                            writer.member("file") {
-                                $0.member("url", inquiry.url(of: entry.address))
-                            }
-                        }
-                    }
+                    for change in changes { change.write(to: &writer, check, inquiry) }
                 }
             }
         }
@@ -103,11 +97,35 @@ enum HotUpdater: ClientFeed {
             let content = try inquiry.origin.content(of: held.offer),
             let from = held.offer.version?.content
         else { return .json(short) }
+        let patches =
+            try inquiry.configuration.deployments[check.deployment].map {
+                (channel) throws(StoreError) in try inquiry.origin.patches(of: channel)
+            } ?? PatchTable(nil)
         return try inquiry.json(
             isLong: bundle.content.isLong || content.isLong,
             named:
-                "hot-updater \(base) \(version.content) \(from) \(String(decoding: short, as: UTF8.self))"
-        ) { write(bundle.changes(from: content)) }
+                "hot-updater \(base) \(version.content) \(from) \(check.current) \(patches.number) \(String(decoding: short, as: UTF8.self))"
+        ) { write(bundle.changes(from: content, patches)) }
+    }
+
+    /// A patch that an answer has named; `nil` if no channel has it.
+    private static func patch(
+        _ text: String, _ inquiry: ClientInquiry
+    ) throws(StoreError) -> ClientAnswer? {
+        guard let address = ObjectID(text) else { return nil }
+        for name in Set(inquiry.configuration.deployments.values).sorted() {
+            guard let patch = try inquiry.origin.patches(of: name).patch(at: address) else {
+                continue
+            }
+            try inquiry.origin.willFetch(composing: false)
+            guard let bytes = try inquiry.origin.bytes(of: patch, making: nil) else { continue }
+            return .immutable("application/octet-stream", .bytes(bytes))
+        }
+        return nil
+    }
+
+    static func patchURL(_ patch: ClientPatch, _ configuration: ClientConfiguration) -> String {
+        "\(configuration.baseURL)\(prefix)patches/\(patch.address)"
     }
 
     /// The text by which a client checks an archive or a manifest: the signature of its digest if there is one.

@@ -43,15 +43,22 @@ struct HotUpdaterPackage {
     /// The files that a client with another bundle fetches: those whose path is new or has other content.
     ///
     /// Moved content is fetched again, because clients look for it by path.
-    func changes(from base: ClientContent) -> [Manifest.Entry] {
+    func changes(
+        from base: ClientContent, _ patches: PatchTable = PatchTable(nil)
+    ) -> [HotUpdaterChange] {
         let (old, new) = (base.manifest, content.manifest)
-        var changes: [Manifest.Entry] = []
+        var changes: [HotUpdaterChange] = []
         new.forEachDifference(from: old) { difference in
             switch difference {
             case .removed: break
-            case .added(let position): changes.append(new[position])
+            case .added(let position): changes.append(HotUpdaterChange(entry: new[position]))
             case .changed(let before, let after):
-                if old.address(at: before) != new.address(at: after) { changes.append(new[after]) }
+                let (base, object) = (old.address(at: before), new.address(at: after))
+                guard base != object else { break }
+                changes.append(
+                    HotUpdaterChange(
+                        entry: new[after], base: base,
+                        patch: patches.patch(to: object, from: base)))
             }
         }
         return changes
@@ -61,5 +68,30 @@ struct HotUpdaterPackage {
         var writer = JSONWriter()
         writer.string(text)
         return String(decoding: writer.drain(), as: UTF8.self)
+    }
+}
+
+/// A file that a client with another bundle fetches.
+struct HotUpdaterChange: Sendable, Hashable {
+    var entry: Manifest.Entry
+    /// What the client has at the same path; `nil` for nothing.
+    var base: ObjectID?
+    /// What makes the file of the base; `nil` for nothing.
+    var patch: ClientPatch?
+
+    func write(to writer: inout JSONWriter, _ check: HotUpdaterCheck, _ inquiry: ClientInquiry) {
+        writer.member(entry.path.description) { writer in
+            writer.member("fileHash", entry.address.description)
+            // Always, also beside a patch: without it the client would fetch the archive if a patch fails.
+            writer.member("file") { $0.member("url", inquiry.url(of: entry.address)) }
+            guard let base, let patch else { return }
+            writer.member("patch") { writer in
+                writer.member("algorithm", "bsdiff")
+                writer.member("baseBundleId", check.current)
+                writer.member("baseFileHash", base.description)
+                writer.member("patchFileHash", patch.address.description)
+                writer.member("patchUrl", HotUpdater.patchURL(patch, inquiry.configuration))
+            }
+        }
     }
 }

@@ -252,6 +252,14 @@ struct ChangingFile: Sendable {
         }
     }
 
+    static func patches(of channel: ChannelName) -> ChangingFile {
+        ChangingFile(
+            path: ClientPatches.path(of: channel), limit: ClientHistory.byteCountMax
+        ) { (bytes) throws(StoreError) in
+            try ClientPatches.entry(of: bytes, of: channel)
+        }
+    }
+
     static func pointer(of channel: ChannelName) -> ChangingFile {
         ChangingFile(
             path: OriginLayout.pointer(channel), limit: ChannelPointer.byteCountMax

@@ -28,6 +28,7 @@ extension OriginMirror {
                     changes.append(try judged(file, findPart(file)))
                 }
                 try complete(channel, systems, changes + [pointer])
+                try lookAtPatches(of: channel, systems)
             }
             negatives.tell(nil, of: part)
         } catch {
@@ -60,6 +61,37 @@ extension OriginMirror {
         }
         for change in changes { try put(change) }
         state.withLock { [seen] in $0.seen[channel] = seen }
+    }
+
+    /// Fetches the patches of a channel, without which its clients get whole files.
+    private func lookAtPatches(
+        of channel: ChannelName, _ systems: [ClientSystem]
+    ) throws(StoreError) {
+        guard systems.contains(where: ClientPatches.isFor) else { return }
+        let part = "the patches of channel \(channel)"
+        do throws(StoreError) {
+            let file = ChangingFile.patches(of: channel)
+            try put(judged(file, findPart(file)))
+            let patches = try keptPatches(of: channel)
+            let hold = cache.pin(patches.map(\.name.path))
+            state.withLock { $0.needed.append(hold) }
+            try bringDocuments(patches)
+            state.withLock { $0.seen[channel]?.patches = patches }
+            negatives.tell(nil, of: part)
+        } catch {
+            guard !negatives.isLost(error), error.code != .interrupted else { throw error }
+            negatives.tell("\(part) are not all here: \(error.message)", of: part, error)
+        }
+    }
+
+    func keptPatches(of channel: ChannelName) throws(StoreError) -> [PlacedFile] {
+        let patches = try cache.kept(.patches(of: channel)).flatMap {
+            // A damaged file names none; the answer reports it.
+            try? ClientPatches(parsing: $0, of: channel)
+        }
+        return (patches?.releases.flatMap(\.patches) ?? []).map {
+            PlacedFile($0.key, byteCount: $0.byteCount)
+        }
     }
 
     /// The state of a channel according to files that are here, or about to be: its pointer, and the manifests,
@@ -97,7 +129,9 @@ extension OriginMirror {
                 }
             }
         }
-        return SeenChannel(pointer: pointer, systems: systems, needs: Array(needs.values))
+        return SeenChannel(
+            pointer: pointer, systems: systems, needs: Array(needs.values),
+            patches: state.withLock { $0.seen[channel]?.patches ?? [] })
     }
 
     // MARK: What is not known
@@ -129,6 +163,9 @@ extension OriginMirror {
         wanted += ClientSystem.allCases.map { OriginLayout.clientConfiguration(of: $0.rawValue) }
         for (channel, systems) in channels {
             wanted += systems.map { OriginLayout.clientHistory(of: channel, $0.rawValue) }
+            if systems.contains(where: ClientPatches.isFor) {
+                wanted.append(ClientPatches.path(of: channel))
+            }
         }
         for path in Set(cache.documents).subtracting(wanted)
         where OriginLayout.channel(ofPointer: path) != nil

@@ -18,6 +18,8 @@ package final class OriginMirror: Sendable {
         var pointer: ChannelPointer?
         var systems: [ClientSystem] = []
         var needs: [PlacedFile] = []
+        /// What saves bytes, and answers do not depend on.
+        var patches: [PlacedFile] = []
         /// Why its offers are still unknown; `nil` if they are here.
         var problem: StoreError?
     }
@@ -84,10 +86,13 @@ package final class OriginMirror: Sendable {
 
     private func takeOver() throws(StoreError) {
         for (channel, systems) in try announcedChannels() {
-            let seen = try known(of: channel, systems)
+            var seen = try known(of: channel, systems)
+            seen.patches = try keptPatches(of: channel)
             // Only the bucket can tell that a channel does not exist.
             if seen.pointer != nil { state.withLock { $0.seen[channel] = seen } }
-            for case let file? in seen.needs.map(NamedFile.init) { _ = try cache.proves(file) }
+            for case let file? in (seen.needs + seen.patches).map(NamedFile.init) {
+                _ = try cache.proves(file)
+            }
         }
         finishNeeds()
     }
@@ -487,7 +492,7 @@ package final class OriginMirror: Sendable {
             let seen = state.seen.sorted { $0.key < $1.key }.map(\.value)
             state.listed.offer(seen.compactMap(\.pointer))
             if state.listed.releases != before { negatives.forgetMissing() }
-            return Set(seen.flatMap(\.needs).map(\.name.path))
+            return Set(seen.flatMap { $0.needs + $0.patches }.map(\.name.path))
         }
         let hold = cache.pin(Array(needed))
         state.withLock { $0.needed = [hold] }

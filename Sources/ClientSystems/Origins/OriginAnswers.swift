@@ -8,6 +8,7 @@ package struct ServedAnswer: Sendable {
     package var status: Int
     package var fields: [ClientRequest.Field]
     package var body: Body
+    package var isUnconditional = false
     /// For a composed archive whose files were not yet compared with their names: see
     /// ``OriginAnswers/remember(_:isProven:)``.
     package var plan: Plan?
@@ -119,7 +120,8 @@ package final class OriginAnswers: Sendable {
                 body: .bytes(try bytes(of: answer.body, view)))
         }
         var made = ServedAnswer(
-            status: answer.status, fields: answer.fields, body: .composed(body))
+            status: answer.status, fields: answer.fields, body: .composed(body),
+            isUnconditional: answer.isUnconditional)
         if case .archive = body.source, answer.status == 200 {
             made.plan = ServedAnswer.Plan(
                 path: request.path, fields: answer.fields, body: body, system: system,

@@ -21,6 +21,8 @@ package final class OriginReader: Sendable {
         /// The same for downloads, separate so that update checks never wait for what downloads displace.
         package var fetchedContents = 16 << 20
         package var bytes = 4 << 20
+        /// Patches, likewise separate.
+        package var patches = 4 << 20
         /// Lengths of archives, which take long to find: some hundreds.
         package var archiveByteCounts = 256 << 10
         package var encoded = 4 << 20
@@ -70,10 +72,12 @@ package final class OriginReader: Sendable {
         var histories: [ChannelKey: Kept<ClientHistory>] = [:]
         var joined: [ChannelKey: Joined] = [:]
         var proofs: [ChannelKey: Proof] = [:]
+        var patches: [ChannelName: Kept<PatchTable>] = [:]
         var files: RecentlyUsed<String, Kept<[UInt8]>>
         var contents: RecentlyUsed<ContentKey, ClientContent>
         var fetchedContents: RecentlyUsed<ContentKey, ClientContent>
         var bytes: RecentlyUsed<ObjectID, [UInt8]>
+        var patchBytes: RecentlyUsed<ObjectID, [UInt8]>
         var archiveByteCounts: RecentlyUsed<String, Int64?>
         var encoded: RecentlyUsed<String, [UInt8]>
 
@@ -90,6 +94,8 @@ package final class OriginReader: Sendable {
     let now: @Sendable () -> Int64
     /// Why it is unknown what a channel without a pointer here offers; `nil` if there is no such channel.
     package let whyUnseen: @Sendable (ChannelName) -> StoreError?
+    /// Gets sentences about what is wrong with files that answers do without.
+    let tell: @Sendable (StoreError) -> Void
     /// For tests: called between the look at a pointer and the look at its history.
     let afterPointer: @Sendable () -> Void
     let state: Mutex<State>
@@ -100,10 +106,12 @@ package final class OriginReader: Sendable {
     ///   - now: the clock, in seconds since 1970, by which signed pointers expire.
     ///   - whyUnseen: why it is unknown what a channel without a pointer here offers; `nil` if there is no such
     ///     channel.
+    ///   - tell: gets what is wrong with patches, which answers do without.
     package init(
         _ origin: DirectoryOrigin, trust: OriginTrust? = nil, baseURL: String? = nil,
         limits: Limits = Limits(), now: @escaping @Sendable () -> Int64 = secondsNow,
         whyUnseen: @escaping @Sendable (ChannelName) -> StoreError? = { _ in nil },
+        tell: @escaping @Sendable (StoreError) -> Void = { _ in },
         afterPointer: @escaping @Sendable () -> Void = {}
     ) {
         self.origin = origin
@@ -112,6 +120,7 @@ package final class OriginReader: Sendable {
         self.limits = limits
         self.now = now
         self.whyUnseen = whyUnseen
+        self.tell = tell
         self.afterPointer = afterPointer
         state = Mutex(
             State(
@@ -120,6 +129,7 @@ package final class OriginReader: Sendable {
                 fetchedContents: RecentlyUsed(
                     limit: limits.fetchedContents, keepsOneLarger: true),
                 bytes: RecentlyUsed(limit: limits.bytes, keepsOneLarger: true),
+                patchBytes: RecentlyUsed(limit: limits.patches, keepsOneLarger: true),
                 archiveByteCounts: RecentlyUsed(limit: limits.archiveByteCounts),
                 encoded: RecentlyUsed(limit: limits.encoded, keepsOneLarger: true)))
     }
@@ -127,7 +137,7 @@ package final class OriginReader: Sendable {
     func moved(to origin: DirectoryOrigin) -> OriginReader {
         OriginReader(
             origin, trust: trust, baseURL: baseURL, limits: limits, now: now,
-            whyUnseen: whyUnseen, afterPointer: afterPointer)
+            whyUnseen: whyUnseen, tell: tell, afterPointer: afterPointer)
     }
 
     func configuration(
@@ -304,9 +314,10 @@ package final class OriginReader: Sendable {
 
     /// The bytes of a small file, compared with its address; `nil` if the origin does not hold it.
     func bytes(
-        of key: OriginKey, byteCount: Int64, mayRead: Bool
+        of key: OriginKey, byteCount: Int64, mayRead: Bool,
+        in cache: any WritableKeyPath<State, RecentlyUsed<ObjectID, [UInt8]>> & Sendable = \.bytes
     ) throws(StoreError) -> [UInt8]? {
-        try kept(\.bytes, key.address, mayRead, "\(key.path) has to be read") {
+        try kept(cache, key.address, mayRead, "\(key.path) has to be read") {
             () throws(StoreError) in
             let found = try origin.first(of: [key]) { (key) throws(StoreError) in
                 try origin.file(key.path, limit: limits.largest)?.bytes

@@ -73,6 +73,16 @@ final class OriginView: ClientOrigin {
         try reader.bytes(of: document, for: system, mayRead: mayLook)
     }
 
+    func patches(of channel: ChannelName) throws(StoreError) -> PatchTable {
+        try reader.patches(of: channel, mayRead: mayLook)
+    }
+
+    func bytes(
+        of patch: ClientPatch, making byteCount: Int64?
+    ) throws(StoreError) -> [UInt8]? {
+        try reader.bytes(of: patch, making: byteCount, mayRead: mayLook)
+    }
+
     func archiveByteCount(
         named name: String, _ find: () throws(StoreError) -> Int64?
     ) throws(StoreError) -> Int64? {

@@ -1,3 +1,4 @@
+import Bsdiff
 package import CASStore
 package import HotPush
 package import Origin
@@ -20,6 +21,8 @@ package struct ClientAnnouncing: OfferAnnouncing {
     /// Receives the systems that a release is not offered to, and why; `nil` sends this to the origin's notices.
     package var warn: (@Sendable (String) -> Void)?
     package var signers: [ClientSystem: any ClientSigner] = [:]
+    /// Makes patches for clients that take them; `nil` to make none, and keep those that there are.
+    package var patches: PatchAnnouncing?
     /// Settings about to be stored; they override the origin's.
     var pending: ClientConfiguration?
     /// Which current offers are made anew, because new settings change their content.
@@ -84,7 +87,21 @@ package struct ClientAnnouncing: OfferAnnouncing {
                 passOver(configuration.system, error)
             }
         }
+        do throws(StoreError) {
+            var known = try clients.patches(of: pointer.channel)
+            if known.trim(to: pointer) { clients.set(known.file) }
+            try patches?.announce(pointer, configurations, clients)
+        } catch {
+            guard error.isOfClients || Self.withoutPatches.contains(error.code) else { throw error }
+            clients.notice(
+                "there are no new patches for the clients of other systems: \(error.message)")
+        }
     }
+
+    /// Why a release is offered without patches.
+    private static let withoutPatches: [StoreError.Code] = [
+        .outOfSpace, .outOfMemory, .unsupported, .unsuitableRelease, .badPatch,
+    ]
 
     /// Skips a system whose configuration is unreadable, unless it was named: a stranger's log entry must not block a
     /// release for all other systems.

@@ -23,7 +23,11 @@ extension OriginPublisher {
         guard let announcing = options.announcing, let pointer = entry.pointers[channel] ?? before
         else { return }
         let clients = ClientLog(state, log, source, options)
-        try announcing.announce(pointer, upon: before, in: clients)
+        do throws(StoreError) {
+            try announcing.announce(pointer, upon: before, in: clients)
+        } catch {
+            throw SeenFiles.beforeCommit(error)
+        }
         try clients.write(to: &entry)
     }
 

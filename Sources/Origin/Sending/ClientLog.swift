@@ -33,6 +33,12 @@ package final class ClientLog {
     /// The origin, as the caller named it.
     package var path: String { log.storage.argument }
     package var notice: @Sendable (String) -> Void { options.notice }
+    /// Reports how many bytes were patched, and of how many.
+    package var patched: @Sendable (Int64, Int64) -> Void {
+        let progress = options.progress
+        return { progress(PublishProgress(bytes: $0, bytesTotal: $1, step: .patching)) }
+    }
+    package var isInterrupted: @Sendable () -> Bool { options.isInterrupted }
     package var pointers: [ChannelName: ChannelPointer] { state.pointers }
     /// Whether no system was ever enabled.
     package var isEmpty: Bool { state.entry.clients.isEmpty }

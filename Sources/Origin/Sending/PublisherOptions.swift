@@ -68,6 +68,8 @@ public struct PublishProgress: Sendable, Hashable {
         case packing
         /// It compresses files for the clients of other systems.
         case deflating
+        /// It makes patches for the clients of other systems.
+        case patching
         /// It writes objects, packs and documents.
         case writing
     }

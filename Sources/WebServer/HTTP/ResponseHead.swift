@@ -92,6 +92,7 @@ package struct ResponseHead: Sendable, Hashable {
         case 204: "No Content"
         case 205: "Reset Content"
         case 206: "Partial Content"
+        case 226: "IM Used"
         case 301: "Moved Permanently"
         case 303: "See Other"
         case 304: "Not Modified"

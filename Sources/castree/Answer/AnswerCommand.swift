@@ -45,6 +45,11 @@ extension Invocation {
                 )
             }
             try printed.writeBody(to: file)
+            if String(decoding: head.bytes[head.path], as: UTF8.self) == "/for/expo/manifest" {
+                note(
+                    "apps that get this file fetch whole scripts: patches take castree origin serve"
+                )
+            }
         }
         return try report { writer in
             try printed.write(to: &writer)

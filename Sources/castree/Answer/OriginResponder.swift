@@ -60,9 +60,10 @@ struct OriginResponder: Sendable {
         case .bytes(let bytes):
             return PlannedResponse(answer.status, answer.fields, bytes, head.method)
         case .composed(let body):
-            var response = RangeRules(
-                head: head, body: body, fields: answer.fields, status: answer.status
-            ).response()
+            var rules = RangeRules(
+                head: head, body: body, fields: answer.fields, status: answer.status)
+            rules.isUnconditional = answer.isUnconditional
+            var response = rules.response()
             response.plan = answer.plan
             return response
         }

@@ -23,6 +23,17 @@ extension Option {
         "offer it only to these enabled systems, separated by commas [default: all]",
         completion: .words { _ in ClientSystem.allCases.map(\.rawValue) })
 
+    static let patching: [Option] = [
+        .flag(
+            "no-patches",
+            "make no patches for the clients of Expo and hot-updater; keep existing ones"),
+        .text(
+            "embedded-patches", placeholder: "PLATFORM/ID=FILE",
+            "make patches also from the bundle that Expo apps were shipped with: the id in their app.manifest, and the "
+                + "bundle; clients of before September 2026 then fetch patch and bundle; repeatable",
+            repeats: true, completion: .files),
+    ]
+
     static let announcing =
         clientSigners + [
             announcedSystems,
@@ -50,6 +61,7 @@ extension Invocation {
         announcing.warn = PublisherOptions.once { [diagnostics] in
             diagnostics.warn(code: "notExpressible", $0)
         }
+        if isDeclared("no-patches") { announcing.patches = try patching() }
         guard isDeclared("client-key") else { return announcing }
         for text in values("client-key") {
             let (system, file) = try ofSystem(text, "client-key", "FILE")
@@ -63,6 +75,26 @@ extension Invocation {
                 to: &announcing)
         }
         return announcing
+    }
+
+    private func patching() throws -> PatchAnnouncing? {
+        let texts = values("embedded-patches")
+        guard !flag("no-patches") else {
+            guard texts.isEmpty else {
+                throw CommandError.usage("--no-patches and --embedded-patches exclude each other")
+            }
+            return nil
+        }
+        return PatchAnnouncing(
+            from: try texts.map { text in
+                let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
+                let name = parts.first?.split(separator: "/").map(String.init) ?? []
+                guard parts.count == 2, name.count == 2 else {
+                    throw CommandError.usage(
+                        "--embedded-patches takes PLATFORM/ID=FILE, not '\(text)'")
+                }
+                return try ShippedScript(platform: name[0], id: name[1], file: parts[1])
+            })
     }
 
     private func add(

@@ -157,6 +157,7 @@ extension PublishProgress.Step {
         case .checking: "Checking"
         case .packing: "Packing"
         case .deflating: "Deflating"
+        case .patching: "Making patches"
         case .writing: "Publishing"
         }
     }

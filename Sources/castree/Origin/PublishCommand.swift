@@ -64,7 +64,8 @@ extension Command {
             --dry-run shows it in advance, with the files, ids and digests. --for limits the \
             command to some systems; the others follow with the next command that includes them. \
             --strict refuses a version that cannot be offered to one of the systems, instead of \
-            warning.
+            warning. For the clients of Expo and hot-updater castree also makes patches from the \
+            channel's last five releases (libbz2, libdivsufsort), unless --no-patches.
 
                 castree publish 42 /srv/www/updates --for codepush,expo \\
                     --client-key expo=private-key.pem
@@ -74,8 +75,8 @@ extension Command {
             To go back, publish an older version again, or withdraw the bad one.
             """,
         arguments: [.publishedVersion, .originDirectory],
-        options: Option.offering + Option.announcing + Option.packing + Option.signing
-            + Option.publishing + Option.bucket
+        options: Option.offering + Option.announcing + Option.patching + Option.packing
+            + Option.signing + Option.publishing + Option.bucket
     ) { invocation in
         if let from = try invocation.value("all-of") { return try invocation.copyOrigin(from) }
         return try invocation.publish()

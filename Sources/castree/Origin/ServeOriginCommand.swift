@@ -180,8 +180,16 @@ extension Invocation {
         }
         let reader = OriginReader(
             origin, trust: trust, baseURL: baseURL,
-            whyUnseen: { [mirrored] in mirrored?.whyUnseen($0) })
+            whyUnseen: { [mirrored] in mirrored?.whyUnseen($0) }, tell: tellOfPatches())
         return ServedOrigin(answers: OriginAnswers(reader), mirror: mirrored)
+    }
+
+    /// Reports once each what is wrong with patches, which clients do without.
+    private func tellOfPatches() -> @Sendable (StoreError) -> Void {
+        let tell = PublisherOptions.once { [diagnostics] in
+            diagnostics.warn(code: "damagedPatch", $0)
+        }
+        return { tell("\($0.message); clients get whole files") }
     }
 
     /// Does work that ends with an exit status of its own if the bucket cannot be reached.

@@ -48,6 +48,12 @@ extension ClientFeed {
 extension ClientOrigin {
     func willFetch(composing: Bool) throws(StoreError) {}
 
+    func patches(of channel: ChannelName) throws(StoreError) -> PatchTable { PatchTable(nil) }
+
+    func bytes(
+        of patch: ClientPatch, making byteCount: Int64?
+    ) throws(StoreError) -> [UInt8]? { nil }
+
     func archiveByteCount(
         named name: String, _ find: () throws(StoreError) -> Int64?
     ) throws(StoreError) -> Int64? { try find() }
