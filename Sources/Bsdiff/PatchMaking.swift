@@ -9,7 +9,7 @@ package final class PatchMaking {
     private let isInterrupted: @Sendable () -> Bool
 
     /// What a copy, a correction and a move are taken to cost; which of them fits, only the result shows.
-    private static let costs: [AlignmentCosts] = [.text, .bytecode]
+    private static let costs: [AlignmentCosts] = [.text, .bytecode, .streams, .likeness]
 
     /// Sorts the old file, which is not copied: it must outlive this.
     /// - Throws: `.unsupported` without libdivsufsort; `.outOfMemory`; `.tooLarge`.

@@ -21,4 +21,12 @@ package struct AlignmentCosts: Sendable, Hashable {
     package static let bytecode = AlignmentCosts(
         equalNearby: 64, equal: 5, differentNearby: 8 * 256, different: 11 * 256,
         literal: 7 * 256, literals: 7 * 256, jump: 24 * 256, jumpBit: 451)
+    /// For streams compressed one by one, in which a jump costs little: found by trial with bzip2, as the next.
+    package static let streams = AlignmentCosts(
+        equalNearby: 64, equal: 5, differentNearby: 6 * 256, different: 11 * 256,
+        literal: 700, literals: 4 * 256, jump: 4_000, jumpBit: 200)
+    /// For streams where much is replaced by what is like it.
+    package static let likeness = AlignmentCosts(
+        equalNearby: 64, equal: 5, differentNearby: 6 * 256, different: 11 * 256,
+        literal: 400, literals: 7 * 256, jump: 24 * 256, jumpBit: 451)
 }
