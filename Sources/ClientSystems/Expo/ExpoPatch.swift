@@ -53,15 +53,9 @@ enum ExpoPatch {
     }
 
     private static func takesPatches(_ request: ClientRequest) -> Bool {
+        // Weights are as those of encodings (RFC 3229, section 10.5.3).
         request.fields.contains { field in
-            field.name == "a-im"
-                && field.value.split(separator: ",").contains { element in
-                    // A quality or another parameter may follow (RFC 3229, section 10.5.3).
-                    let parts = element.split(separator: ";").map {
-                        $0.trimmed().lowercased()
-                    }
-                    return parts.first == manipulation && !parts.dropFirst().contains("q=0")
-                }
+            field.name == "a-im" && Acceptance(field.value).takes([manipulation])
         }
     }
 

@@ -209,9 +209,10 @@ import StorageTestSupport
         expect(String(decoding: new, as: UTF8.self), equals: PatchPlace.script(2))
         for (manipulations, current, status) in [
             (["bsdiff"], base.uppercased(), 226), (["BSDIFF"], base, 226),
-            (["vcdiff, bsdiff;q=1"], base, 226), (["gzip", "bsdiff"], base, 226),
+            (["vcdiff, bsdiff ;q=0.5"], base, 226), (["gzip", "bsdiff"], base, 226),
             ([], base, 200), (["vcdiff"], base, 200), (["bsdiff40"], base, 200),
-            (["bsdiff;q=0"], base, 200), (["bsdiff"], nil, 200), (["bsdiff"], "", 200),
+            (["bsdiff;q=0"], base, 200), (["bsdiff; q = 0.00"], base, 200), (["bsdiff"], nil, 200),
+            (["bsdiff"], "", 200),
             (["bsdiff"], "00000000-0000-0000-0000-000000000000", 200),
             (["bsdiff"], try place.id(of: "2"), 200), (["bsdiff"], base + "x", 200),
             // What the other platform runs is no base.
