@@ -319,8 +319,8 @@ let package = Package(
             name: "FuzzTests",
             dependencies: [
                 "StorageTestSupport", "WebTestSupport", "WebServer", "ServeFromCAS", "Origin",
-                "HotPush", "ClientSystems", "Delta", "Zstandard", "S3", "Storage", "ArchiveReading",
-                "CurlTransport", "VersionTree", "CASStore", "StrictJSON",
+                "HotPush", "ClientSystems", "Bsdiff", "Delta", "Zstandard", "S3", "Storage",
+                "ArchiveReading", "CurlTransport", "VersionTree", "CASStore", "StrictJSON",
             ], exclude: ["Corpora", "LibFuzzer", "run"], swiftSettings: settings),
         .testTarget(
             name: "ReliabilityTests",

@@ -19,7 +19,7 @@ struct FuzzTarget: Sendable {
         places, deliveries, packTables, packOpenings, packFrames, deltas, responses, lifecycles,
         stamps, paths, answers, channelLists, serverFiles, checkFiles, bucketAnswers, logEntries,
         trustFiles, archives, facts, clientHistories, clientConfigurations, keys, canonical, trusts,
-        markers,
+        markers, patches, patchLists,
     ]
 }
 

@@ -124,6 +124,7 @@ extension PatchedRelease {
 
     fileprivate init?(_ value: JSONValue) {
         guard let createdAt = value["createdAt"]?.asInt64,
+            0...ChannelPointer.sequenceMax ~= createdAt,
             let content = value["content"]?.asString.flatMap({ ObjectID($0) })
         else { return nil }
         self.init(

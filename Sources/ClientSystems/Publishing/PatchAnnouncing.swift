@@ -373,7 +373,7 @@ extension ClientPatches {
     mutating func append(_ release: PatchedRelease, in pointer: ChannelPointer) {
         var release = release
         let last = releases.map(\.createdAt).max() ?? -1
-        release.createdAt = max(pointer.createdAt * 1000, last + 1)
+        release.createdAt = max(min(pointer.createdAt, SequenceBound.timeMax) * 1000, last + 1)
         releases.append(release)
     }
 
