@@ -21,6 +21,10 @@ package final class PatchAnnouncing: Sendable {
     /// The bundles that apps were shipped with, which only the operator knows.
     private let shipped: [ShippedScript]
     private let made = Mutex<[PatchWork: [BsdiffFormat: [UInt8]]]>([:])
+    private let announced = Mutex<[ObjectID: Int64]>([:])
+
+    /// The bytes of the patches that were made, by their addresses.
+    package var writtenByteCounts: [ObjectID: Int64] { announced.withLock { $0 } }
 
     package init(from shipped: [ShippedScript] = []) { self.shipped = shipped }
 
@@ -103,6 +107,7 @@ package final class PatchAnnouncing: Sendable {
                 let address = try ObjectID(of: bytes)
                 let epoch = try clients.write(
                     document: bytes, address, of: ClientPatches.system, in: lost[address])
+                announced.withLock { $0[address] = Int64(bytes.count) }
                 release.patches.append(
                     ClientPatch(
                         format: patch.format, from: patch.from, platform: patch.platform,

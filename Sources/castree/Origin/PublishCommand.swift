@@ -170,13 +170,15 @@ extension Invocation {
         if isDryRun {
             let plan = try publisher.plan(name, of: versions, as: offer)
             let outcomes = try announcing.outcomes(of: plan, versions, by: publisher)
-            return try report(plan, outcomes, nil, publisher)
+            return try report(plan, outcomes, [:], nil, publisher)
         }
         let commit = try publisher.publish(name, of: versions, as: offer, described)
         bars.finish()
         try warn(commit)
         let plan = try commit.plan ?? publisher.plan(name, of: versions, as: offer)
-        return try report(plan, announcing.outcomes, commit, publisher)
+        return try report(
+            plan, announcing.outcomes, announcing.patches?.writtenByteCounts ?? [:], commit,
+            publisher)
     }
 
     func offer(of version: String) throws -> ReleaseOffer {
@@ -214,9 +216,10 @@ extension Invocation {
     }
 
     private func report(
-        _ plan: PublishPlan, _ clients: [ClientOutcome], _ commit: OriginCommit?,
-        _ publisher: OriginPublisher
+        _ plan: PublishPlan, _ clients: [ClientOutcome], _ patches: [ObjectID: Int64],
+        _ commit: OriginCommit?, _ publisher: OriginPublisher
     ) throws -> ExitStatus {
+        let patchByteCount = patches.values.reduce(0, +)
         let (origin, packs) = (argument("ORIGIN"), plan.packing?.packs ?? [])
         let rollout = plan.pointer.releases.first { $0.version?.name == plan.version.name }?.rollout
         return try report { writer in
@@ -236,6 +239,8 @@ extension Invocation {
             writer.member("twins", plan.facts?.deflatedCopies.count ?? 0)
             writer.member("twinBytes", plan.facts?.deflatedCopies.byteCount ?? 0)
             writer.member("facts", plan.facts?.address.description)
+            writer.member("patches", patches.count)
+            writer.member("patchBytes", patchByteCount)
             clients.writeMembers(to: &writer)
             writer.member("changed", plan.writesPointer || !packs.isEmpty)
             writer.member("dryRun", commit == nil)
@@ -258,6 +263,13 @@ extension Invocation {
             print(rollout, to: output)
             print(plan.facts, to: output)
             clients.print(to: output, isDryRun: commit == nil)
+            if !patches.isEmpty {
+                let text =
+                    patches.count == 1 ? "1 patch" : "\(groupedCount(patches.count)) patches"
+                output.print(
+                    "For the clients of Expo and hot-updater: \(text), \(sizes.text(patchByteCount))."
+                )
+            }
             plan.packing?.print(of: "\(name)", in: channel, to: output, sizes)
         }
     }

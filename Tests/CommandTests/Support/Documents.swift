@@ -119,7 +119,7 @@ extension JSON {
     ]
     static let published: JSON = [
         "version origin channel manifest": "text", "changed dryRun": "flag",
-        "objects bytes reusedObjects reusedBytes sequence": "number",
+        "objects bytes reusedObjects reusedBytes sequence patches patchBytes": "number",
     ]
     static let packed: JSON = [
         "version": "text", "changed dryRun": "flag",
