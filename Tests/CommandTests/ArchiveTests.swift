@@ -208,7 +208,7 @@ import ProgramTestSupport
         } else {
             try zip("rare.zip", by: method)
         }
-        let environment = try place.lacking("libarchive.so.13")
+        let environment = try place.lacking(["libarchive.so.13"])
         let refused = try place.ended(
             1, "add", archive, "--version", "1", "--json", environment: environment)
         try expect(refused.error().code, equals: "unsupported")

@@ -49,15 +49,7 @@ import ProgramTestSupport
     private func fetch(
         _ served: Served, _ target: [UInt8], _ fields: [String] = [], method: String = "GET"
     ) throws -> (status: Int, head: String, bytes: [UInt8]) {
-        let request =
-            Array("\(method) ".utf8) + target
-            + Array(
-                (" HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n"
-                    + fields.map { $0 + "\r\n" }.joined() + "\r\n").utf8)
-        let all = try RawAnswer.bytes(served, request)
-        let end = try require(all.firstRange(of: Array("\r\n\r\n".utf8)))
-        let head = String(decoding: all[..<end.lowerBound], as: UTF8.self)
-        return (Int(head.dropFirst(9).prefix(3)) ?? 0, head, Array(all[end.upperBound...]))
+        try RawAnswer.parts(served, target, fields, method: method)
     }
 
     /// The files of an archive, as Python's zipfile unpacks them after testing it.

@@ -300,7 +300,7 @@ import ProgramTestSupport
 
     @Test func `without libcurl a directory is pulled from, and a server is not`() throws {
         try place.publish("1")
-        let environment = try place.lacking("libcurl.so.4")
+        let environment = try place.lacking(["libcurl.so.4"])
         let refused = try place.ended(
             1, "pull", "http://127.0.0.1:9", "--json", environment: environment)
         let said = try refused.error()

@@ -307,7 +307,7 @@ import ProgramTestSupport
     @Test func `without libcurl it is refused at the start`() throws {
         let refused = try place.ended(
             1, "serve", "--store", "device", "--updates", "http://127.0.0.1:9", "--json",
-            saying: "\"code\":\"transport\"", environment: place.lacking("libcurl.so.4"))
+            saying: "\"code\":\"transport\"", environment: place.lacking(["libcurl.so.4"]))
         expect(refused.errors.contains("apt install libcurl4"))
         expect(!place.exists("device"))
     }

@@ -23,9 +23,10 @@ extension Workplace {
         return try Running(url, arguments, in: directory, environment: [:]).finished()
     }
 
-    /// The environment of a program that does not find a library.
-    func lacking(_ library: String) throws -> [String: String] {
-        try write([library: ""], to: "lacking-\(library)")
-        return ["LD_LIBRARY_PATH": directory.appending(path: "lacking-\(library)").path]
+    /// The environment of a program that does not find a library, by any of its names.
+    func lacking(_ names: [String]) throws -> [String: String] {
+        let place = "lacking-\(names[0])"
+        for name in names { try write([name: ""], to: place) }
+        return ["LD_LIBRARY_PATH": directory.appending(path: place).path]
     }
 }

@@ -17,6 +17,21 @@ enum RawAnswer {
         return String(text)
     }
 
+    /// The status, the head and the body of the answer to a request.
+    static func parts(
+        _ served: Served, _ target: [UInt8], _ fields: [String] = [], method: String = "GET"
+    ) throws -> (status: Int, head: String, bytes: [UInt8]) {
+        let request =
+            Array("\(method) ".utf8) + target
+            + Array(
+                (" HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n"
+                    + fields.map { $0 + "\r\n" }.joined() + "\r\n").utf8)
+        let all = try bytes(served, request)
+        let end = try require(all.firstRange(of: Array("\r\n\r\n".utf8)))
+        let head = String(decoding: all[..<end.lowerBound], as: UTF8.self)
+        return (Int(head.dropFirst(9).prefix(3)) ?? 0, head, Array(all[end.upperBound...]))
+    }
+
     /// The number in its first line.
     static func status(_ text: String) -> Int? {
         text.hasPrefix("HTTP/1.1 ") ? Int(text.dropFirst(9).prefix(3)) : nil
