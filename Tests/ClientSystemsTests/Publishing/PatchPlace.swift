@@ -1,3 +1,4 @@
+import Bsdiff
 import BucketTestSupport
 import HotPush
 import Origin
@@ -11,7 +12,9 @@ final class PatchPlace {
     enum Home { case directory, bucket }
 
     let store: TemporaryStore
-    let bucket = ModelStore()
+    var bucket = ModelStore()
+    /// What happens to the requests of the next publishers.
+    var schedule: RequestSchedule = { _ in .answered }
     let clock = ServerClock(1_760_000_000)
     let notices = Notices()
     let isInBucket: Bool
@@ -65,8 +68,7 @@ final class PatchPlace {
             ).engine(isCreating: true)
         }
         return OriginPublisher(
-            ModelStorage(
-                bucket, actor: "one", rights: .all),
+            ModelStorage(bucket, actor: "one", rights: .all, schedule: schedule),
             options: options, now: { clock.now }, pause: { _ in })
     }
 
@@ -118,6 +120,20 @@ final class PatchPlace {
             isInBucket
             ? bucket.files.mapValues(\.bytes) : try Damage.files(below: origin, without: ".publish")
         return files.filter { $0.key.contains("for/patches/documents/") }
+    }
+
+    /// Whether each patch that the bucket's file names is there, and makes what it says.
+    func checkPatches(_ when: String) throws {
+        guard let bytes = bucket.files[ClientPatches.path(of: .stable)]?.bytes else { return }
+        for patch in try ClientPatches(parsing: bytes, of: .stable).releases.flatMap(\.patches) {
+            let bytes = try require(bucket.files[patch.key.path]?.bytes, "\(when)")
+            try expect(ObjectID(of: bytes) == patch.address, "\(when)")
+            let old = try object(patch.base)
+            let new = try old.span.bytes.withUnsafeBytes { (old) throws(StoreError) in
+                try BsdiffPatch.apply(bytes, to: old, limit: 1 << 24)
+            }
+            try expect(ObjectID(of: new), equals: patch.object, "\(when)")
+        }
     }
 
     var versions: VersionStore { store.versions }

@@ -136,6 +136,34 @@ import StorageTestSupport
         }
     }
 
+    @Test(arguments: [false, true])
+    func `a publisher of a bucket that is killed offers no wrong patch, and can be repeated`(
+        _ isApplied: Bool
+    ) throws {
+        let place = try PatchPlace(.bucket, versions: 2)
+        try place.publish("1")
+        try place.enable(.expo)
+        let (base, prepared) = (try place.id(of: "1"), place.bucket)
+        let share = TestShare(oneIn: 7, of: "patches in a bucket \(isApplied)")
+        let count = try share.count { number in
+            place.bucket = ModelStore(copying: prepared)
+            let once = Once(at: number + 1, .end(isApplied: isApplied))
+            place.schedule = { once($0) }
+            // It was killed.
+            _ = try? place.publish("2")
+            place.schedule = { _ in .answered }
+            try place.checkPatches("\(number)")
+            let answer = try place.mirrored("killed \(number)").asked(place, from: base)
+            expect([nil, 200, 226, 404].contains(answer?.status), "\(number)")
+            try place.publish("2")
+            try place.checkPatches("\(number), repeated")
+            let repeated = try place.mirrored("repeated \(number)").launch(place, from: base)
+            expect(repeated.status, equals: 226, "\(number)")
+            return once.wasReached
+        }
+        expect(count > 10 && count < 500, "\(count)")
+    }
+
     @Test func `interrupting leaves what was offered`() throws {
         let place = try PatchPlace()
         try place.publish("1")
