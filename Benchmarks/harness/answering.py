@@ -5,11 +5,13 @@ import http.client
 import json
 import os
 import re
+import shutil
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from .clients import Load, Slice
+from .pairs import APPS, NotFetched, unpack
 from .programs import Castree
 from .servers import NginxServer, Server, free_port
 from .serving import MIB, ServeRow
@@ -22,6 +24,7 @@ CONNECTIONS = 8
 ANSWERS_A_SECOND = 1000  # of one processor
 P99_MILLISECONDS = 5.0
 RSS_MIB = 64.0
+PATCHED = ("bokeh", "js/bokeh.min.js")  # an app of two releases, and its largest script
 
 # One request again and again, with fields and a body; after it the 99th percentile on a line of its own.
 REQUEST = """\
@@ -71,6 +74,7 @@ def all_rows() -> list[ServeRow]:
         ServeRow("clients-archive", "a composed archive of 20 MB, whole", "CPU s/100k", 1.25, "nginx, the same file"),
         ServeRow("clients-rss", "RSS after all that", "MiB", 1.0, f"{RSS_MIB:g} MiB"),
         ServeRow("clients-room", "what enabling a system adds to an origin", "MiB", 0.35, "its objects"),
+        ServeRow("clients-patch", f"the patch to {PATCHED[1]}, {PATCHED[0]}, for Expo's clients", "KiB", 0.95, "bsdiff"),
     ]
 
 
@@ -139,6 +143,10 @@ class ClientsBench:
             assets.append({"path": f"assets/{path.name}", "ext": "png"})
         for name in ("index.html", "index.ios.bundle", "entry.hbc"):
             (root / name).write_bytes(self.random.randbytes(2000).hex().encode())
+        self._export(root, assets)
+
+    def _export(self, root: Path, assets: list) -> None:
+        """What `npx expo export` writes beside the files."""
         files = {"bundle": "entry.hbc", "assets": assets}
         (root / "metadata.json").write_text(json.dumps({"version": 0, "bundler": "metro", "fileMetadata": {"ios": files}}))
         (root / "expoConfig.json").write_text(json.dumps({"name": "app", "slug": "app"}))
@@ -229,3 +237,36 @@ class ClientsBench:
                     cost = load.run(side, target, self.seconds).cost
                     for row in rows:
                         (row.ours if side is server else row.theirs).append(cost)
+
+    def patch(self, wheels: Path) -> None:
+        """The size of a patch that bspatch applies, against that of bsdiff's."""
+        for row in self.wants("clients-patch"):
+            name, script = PATCHED
+            [app] = [each for each in APPS if each.name == name]
+            if not shutil.which("bsdiff"):
+                row.problem = "not measured: bsdiff is not installed"
+                continue
+            try:
+                old, new = [unpack(app, version, wheels, self.work).root / script for version in app.versions]
+            except NotFetched as error:
+                row.problem = f"not measured: {error}"
+                continue
+            self.say("patch")
+            store, origin, theirs, made = (self.work / name for name in ("scripts", "patched", "theirs", "made"))
+            self.castree.init(store)
+            for version, file in [("1", old), ("2", new)]:
+                root = self.work / f"script-{version}"
+                root.mkdir()
+                shutil.copy(file, root / "entry.hbc")
+                self._export(root, [])
+                self.castree.call(store, "add", root, "--version", version)
+                self._run("--store", store, "publish", version, origin, "--no-packs", "--require", "runtimeVersion=1")
+                if version == "1":
+                    self._run("origin", "enable", origin, "expo", "--base-url", BASE, "--deployment", "=stable")
+            [ours] = (origin / "for" / "patches" / "documents").iterdir()
+            subprocess.run(["bspatch", old, made, ours], check=True)
+            if made.read_bytes() != new.read_bytes():
+                raise BenchmarkError("bspatch makes another file of castree's patch")
+            subprocess.run(["bsdiff", old, new, theirs], check=True)
+            row.ours.append(ours.stat().st_size / 1024)
+            row.theirs.append(theirs.stat().st_size / 1024)
