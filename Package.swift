@@ -130,11 +130,13 @@ let package = Package(
             name: "HotPush",
             dependencies: [
                 "VersionTree", "CASStore", "Archives", "S3", "Storage", "StrictJSON", "Zstandard",
+                "Delta",
             ], swiftSettings: settings),
         .target(
             name: "Origin",
             dependencies: [
-                "HotPush", "VersionTree", "CASStore", "Storage", "StrictJSON", "Zstandard",
+                "HotPush", "VersionTree", "CASStore", "Storage", "StrictJSON", "Zstandard", "Delta",
+                "DeltaSearch",
             ], swiftSettings: settings),
         .target(
             name: "Bsdiff",
@@ -197,7 +199,7 @@ let package = Package(
             name: "OriginTestSupport",
             dependencies: [
                 "StorageTestSupport", "BucketTestSupport", "S3", "Origin", "HotPush", "Zstandard",
-                "StrictJSON",
+                "Delta", "StrictJSON",
             ], path: "Tests/OriginTestSupport", swiftSettings: settings),
         .target(
             name: "SocketTestSupport", dependencies: ["Platform"],
@@ -238,7 +240,7 @@ let package = Package(
         .testTarget(
             name: "DeltaSearchTests",
             dependencies: ["StorageTestSupport", "DeltaSearch", "Delta", "Platform"],
-            swiftSettings: settings),
+            exclude: ["decode_delta.py"], swiftSettings: settings),
         .testTarget(name: "TidyTests", swiftSettings: settings),
         .testTarget(
             name: "CommandTests",
@@ -289,7 +291,7 @@ let package = Package(
             dependencies: [
                 "StorageTestSupport", "SocketTestSupport", "BucketTestSupport",
                 "OriginTestSupport", "S3", "Storage", "Origin", "HotPush", "CurlTransport",
-                "Zstandard", "VersionTree", "CASStore", "StrictJSON",
+                "Zstandard", "Delta", "VersionTree", "CASStore", "StrictJSON",
             ], swiftSettings: settings),
         .testTarget(
             name: "OriginTests",

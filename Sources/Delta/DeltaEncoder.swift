@@ -7,6 +7,8 @@ package enum DeltaEncoder {
     /// Long runs are the smallest: a model learns where nothing changes. The other is for contents of which too many
     /// bytes would be modelled.
     private static let gaps = [1024, 128]
+    /// A little less than readers may take, who count a round number for weights and windows.
+    private static let memoryByteCountMax = DeltaLimits.memoryByteCountMax - (32 << 10)
 
     /// Encodes content as steps from a base.
     ///
@@ -84,7 +86,7 @@ package enum DeltaEncoder {
         for scale in (0...literalScale(plan.literalByteCount)).reversed() {
             let header = DeltaHeader(
                 modelledByteCount: plan.modelledByteCount, literalScale: scale, tables: tables)
-            if header.memoryByteCount <= DeltaLimits.memoryByteCountMax { return header }
+            if header.memoryByteCount <= memoryByteCountMax { return header }
         }
         throw StoreError(.tooLarge, "unable to make a delta: its tables are too large")
     }

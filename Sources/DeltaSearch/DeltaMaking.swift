@@ -3,6 +3,8 @@ package import Platform
 
 /// Makes frames of codec 3.
 package enum DeltaMaking {
+    /// Raised whenever the same contents may give other frames, so that nobody keeps those of before.
+    package static let version = 1
     /// Whether frames can be made on this machine: whether libdivsufsort can be loaded.
     package static var isAvailable: Bool { AlignmentSearch.isAvailable }
 
@@ -30,6 +32,17 @@ package enum DeltaMaking {
         guard let frame = making.smallest else { return nil }
         try check(frame, content, base)
         return frame
+    }
+
+    /// The same for contents in arrays.
+    package static func frame(
+        of content: [UInt8], from base: [UInt8], limit: Int, isInterrupted: () -> Bool
+    ) throws(StoreError) -> [UInt8]? {
+        try content.span.bytes.withUnsafeBytes { (content) throws(StoreError) in
+            try base.span.bytes.withUnsafeBytes { (base) throws(StoreError) in
+                try frame(of: content, from: base, limit: limit, isInterrupted: isInterrupted)
+            }
+        }
     }
 
     private static func check(

@@ -191,7 +191,9 @@ package struct DeliveryEntry: Sendable, Hashable {
     package var version: String?
     /// The channel that lists it; `nil` for the release's own.
     package var channel: ChannelName?
-    package var packByteCount: Int64
+    package var pack: Delivery.Pack
+    /// What each codec does in it; empty if the pack was not looked at.
+    package var shares: [CodecShare] = []
     /// The size of the delivery and the pack.
     package var byteCount: Int64
     /// Pointer, delivery, pack.
@@ -205,9 +207,10 @@ package struct DeliveryEntry: Sendable, Hashable {
     /// - Parameters:
     ///   - pointer: gives the names of contents.
     ///   - others: give the names that `pointer` does not.
+    ///   - shares: what each codec does in a pack, by its address.
     package static func all(
         of delivery: Delivery, _ release: ChannelRelease, in pointer: ChannelPointer,
-        besides others: [ChannelPointer] = []
+        besides others: [ChannelPointer] = [], sharing shares: [ObjectID: [CodecShare]] = [:]
     ) -> [DeliveryEntry] {
         guard let version = release.version, let published = release.delivery else { return [] }
         let entries = delivery.packs.map { pack in
@@ -215,7 +218,7 @@ package struct DeliveryEntry: Sendable, Hashable {
             return DeliveryEntry(
                 base: pack.base, version: source?.version(with: pack.base),
                 channel: source?.channel == pointer.channel ? nil : source?.channel,
-                packByteCount: pack.byteCount,
+                pack: pack, shares: shares[pack.address] ?? [],
                 byteCount: pack.byteCount + published.byteCount,
                 rawByteCount: pack.contentByteCount.addingClamped(version.manifestByteCount),
                 rawRequestCount: pack.objectCount.addingClamped(2))
@@ -234,7 +237,8 @@ extension DeliveryEntry {
     package func writeMembers(to writer: inout JSONWriter) {
         writer.member("from", base?.description)
         writer.member("fromVersion", version)
-        writer.member("packBytes", packByteCount)
+        writer.member("packBytes", pack.byteCount)
+        shares.writeMember(to: &writer)
         writer.member("bytes", byteCount)
         writer.member("requests", requestCount)
         writer.member("rawBytes", rawByteCount)
@@ -253,7 +257,9 @@ extension DeliveryEntry {
             case (let base?, nil):
                 "from a content that no channel here lists (\(base.shortDescription))"
             }
+        let shares = shares.text(size: size)
         return "\(release) \(start): \(size(byteCount)) in \(requestCount) requests; "
             + "raw \(size(rawByteCount)) in \(rawRequestCount)"
+            + (shares.isEmpty ? "" : " (\(shares))")
     }
 }

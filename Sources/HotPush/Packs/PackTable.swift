@@ -9,6 +9,11 @@ package enum PackCodec: UInt8, Sendable, Hashable, CaseIterable {
     case compressed = 1
     /// They are a zstd frame whose prefix is the frame's concatenated bases.
     case prefixed = 2
+    /// They are a delta from one base to one object.
+    case delta = 3
+
+    /// Whether the content comes out of the frame only together with bases.
+    package var hasBases: Bool { self == .prefixed || self == .delta }
 }
 
 /// The frames of a pack, and the objects in each.
@@ -56,6 +61,15 @@ package struct PackTable: Sendable, Hashable {
     package mutating func measure(
         manifest byteCount: Int64, _ objects: NumberedObjects, from bases: NumberedObjects?
     ) throws(StoreError) {
+        try size(manifest: byteCount, objects)
+        for position in frames.indices { try judge(position, from: bases) }
+    }
+
+    /// Gives each frame its size, without judging anything else.
+    /// - Throws: `.badPack` for a number that no object has.
+    package mutating func size(
+        manifest byteCount: Int64, _ objects: NumberedObjects
+    ) throws(StoreError) {
         for position in frames.indices {
             var content = position == 0 ? byteCount : 0
             for number in frames[position].objects {
@@ -65,7 +79,6 @@ package struct PackTable: Sendable, Hashable {
                 content = content.addingClamped(objects.references[Int(number)].byteCount)
             }
             frames[position].contentByteCount = content
-            try judge(position, from: bases)
         }
     }
 
@@ -78,7 +91,12 @@ package struct PackTable: Sendable, Hashable {
         guard frame.codec != .stored || frame.byteCount == content else {
             throw .badPack("frame \(position) does not consist of its objects")
         }
-        guard frame.codec == .prefixed else { return }
+        guard frame.codec.hasBases else { return }
+        if frame.codec == .delta {
+            guard position > 0, frame.bases.count == 1, frame.objects.count == 1 else {
+                throw .badPack("frame \(position) is a delta, but not of one object from one base")
+            }
+        }
         let contentMax =
             position == 0 ? PackLimits.prefixedManifestByteCountMax : PackLimits.baseByteCountMax
         guard content <= contentMax else {
@@ -207,7 +225,7 @@ private struct TableReader {
         }
         var frame = PackTable.Frame(codec: codec, byteCount: try self.number())
         guard !isManifest else { return frame }
-        if codec == .prefixed {
+        if codec.hasBases {
             frame.bases = try numbers()
             guard 1...PackLimits.baseCountMax ~= frame.bases.count else {
                 throw .badPack("a frame has \(frame.bases.count) bases")
@@ -243,7 +261,7 @@ extension PackTable {
             Self.append(Int64(frame.codec.rawValue), to: &bytes)
             Self.append(frame.byteCount, to: &bytes)
             guard position > 0 else { continue }
-            if frame.codec == .prefixed { Self.append(frame.bases, to: &bytes) }
+            if frame.codec.hasBases { Self.append(frame.bases, to: &bytes) }
             Self.append(frame.objects, to: &bytes)
         }
         return bytes

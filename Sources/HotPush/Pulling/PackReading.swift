@@ -1,4 +1,5 @@
 import CASStore
+import Delta
 import VersionTree
 import Zstandard
 
@@ -94,6 +95,7 @@ struct PackOpening: Sendable {
             case .compressed:
 
                 manifest = try decoder.decode(bytes, byteCount: Int(version.manifestByteCount))
+            case .delta: throw .badPack("its manifest cannot be a delta")
             case .prefixed:
                 guard let base,
                     version.manifestByteCount <= PackLimits.prefixedManifestByteCountMax
@@ -207,7 +209,7 @@ final class FrameUnpacker {
     func byteCount(beside frame: Int) -> Int64 {
         let frame = opening.table.frames[frame]
         let staged = frame.byteCount > IncomingContents.memoryByteCount ? frame.byteCount : 0
-        let isMapped = frame.codec == .prefixed && frame.contentByteCount > Self.heapByteCountMax
+        let isMapped = frame.codec.hasBases && frame.contentByteCount > Self.heapByteCountMax
         return isMapped ? staged.addingClamped(frame.contentByteCount) : staged
     }
 
@@ -226,20 +228,40 @@ final class FrameUnpacker {
                 windowByteCountMax: PackLimits.windowByteCountMax, buffer: buffer(for: 128 << 10)
             ) { (piece) throws(StoreError) in try feeding.take(piece) }
             outlet = feeding
-        case .compressed, .prefixed:
+        case .compressed, .prefixed, .delta:
+            if frame.codec == .delta { try Self.refuseCostly(bytes) }
             let prefix = try prefix(of: frame)
             if byteCount > Self.heapByteCountMax {
                 let target = try download.incoming.makeScratch(byteCount: byteCount)
-                try decoder.decode(bytes, prefix: prefix.bytes, into: target.writable)
+                try decode(bytes, frame.codec, prefix.bytes, into: target.writable)
                 try outlet.take(target.bytes)
             } else {
                 let target = buffer(for: byteCount)
-                try decoder.decode(bytes, prefix: prefix.bytes, into: target)
+                try decode(bytes, frame.codec, prefix.bytes, into: target)
                 try outlet.take(UnsafeRawBufferPointer(target))
             }
             withExtendedLifetime(prefix) {}
         }
         return try outlet.finish()
+    }
+
+    private func decode(
+        _ bytes: UnsafeRawBufferPointer, _ codec: PackCodec, _ bases: UnsafeRawBufferPointer,
+        into target: UnsafeMutableRawBufferPointer
+    ) throws(StoreError) {
+        if codec == .delta {
+            try DeltaDecoder.decode(bytes, base: bases, into: target)
+        } else {
+            try decoder.decode(bytes, prefix: bases, into: target)
+        }
+    }
+
+    /// Holds the time and memory that a delta takes against their bounds, before its base is read.
+    private static func refuseCostly(_ frame: UnsafeRawBufferPointer) throws(StoreError) {
+        let header = try DeltaHeader(of: frame)
+        guard header.modelledByteCount <= DeltaLimits.modelledByteCountMax,
+            header.memoryByteCount <= DeltaLimits.memoryByteCountMax
+        else { throw .badPack("a delta models \(header.modelledByteCount) bytes") }
     }
 
     private func buffer(for byteCount: Int) -> UnsafeMutableRawBufferPointer {

@@ -188,6 +188,11 @@ final class FetchAttempt: PullStep {
             if let session, session.isComplete || session.download.missing.count == 0 { return }
             var base: Manifest?
             if let content = pack.base {
+                // Another pack from there needs the same objects, most likely.
+                if transfers.contains(where: { $0.pack.base == content && !$0.damagedBases.isEmpty }
+                ) {
+                    continue
+                }
                 // It was here when the offer was made.
                 guard let found = try versions.manifest(with: content, ifWhole: true)
                 else { continue }

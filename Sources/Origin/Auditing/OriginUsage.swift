@@ -60,6 +60,8 @@ package struct OriginUsage: Sendable {
     package private(set) var pointers: [ChannelPointer] = []
     /// The readable deliveries of these pointers, by address.
     private var deliveryDocuments: [ObjectID: Delivery] = [:]
+    /// What each codec does in the readable ones of their packs, by address.
+    private var shares: [ObjectID: [CodecShare]] = [:]
     package private(set) var figures = StorageFigures()
 
     /// Examines an origin in a directory, with or without a log.
@@ -128,20 +130,11 @@ package struct OriginUsage: Sendable {
             garbage[file.key.epoch, default: FileFigures()].add(file.byteCount)
         }
         strays = survey.strays
-        for channel in state.pointers.keys.sorted() {
-            for release in state.pointers[channel]?.liveReleases ?? [] {
-                let files = try survey.positions(of: release)
-                let own = files.filter { owners[Int($0)] != -1 }
-                releases.append(
-                    Release(
-                        channel: channel, version: release.version.name,
-                        byteCount: table.byteCount(at: files),
-                        uniqueByteCount: table.byteCount(at: own)))
-            }
-        }
+        try list(state, survey) { owners[Int($0)] != -1 }
         pointers = state.pointers.values.sorted { $0.channel < $1.channel }
         // Packs are derived: a check reports damaged deliveries.
         deliveryDocuments = try OriginChannels(storage).deliveries(of: pointers)
+        shares = try PackShares(storage).read(deliveryDocuments, of: state)
         try storage.forEachFile(below: OriginLayout.log + "/") { (file) throws(StoreError) in
             if OriginLayout.number(ofLogEntry: file.key) != nil {
                 count(.log, file.byteCount)
@@ -150,6 +143,23 @@ package struct OriginUsage: Sendable {
             }
         }
         figures = storage.figures
+    }
+
+    /// - Parameter isAlone: whether no other release has the file.
+    private mutating func list(
+        _ state: OriginState, _ survey: OriginSurvey, isAlone: (KeyTable.Position) -> Bool
+    ) throws(StoreError) {
+        let table = survey.table
+        for channel in state.pointers.keys.sorted() {
+            for release in state.pointers[channel]?.liveReleases ?? [] {
+                let files = try survey.positions(of: release)
+                releases.append(
+                    Release(
+                        channel: channel, version: release.version.name,
+                        byteCount: table.byteCount(at: files),
+                        uniqueByteCount: table.byteCount(at: files.filter(isAlone))))
+            }
+        }
     }
 
     private mutating func count(_ kind: Kind, _ byteCount: Int64) {
@@ -164,7 +174,8 @@ package struct OriginUsage: Sendable {
         guard let document = release.delivery.flatMap({ deliveryDocuments[$0.address] }) else {
             return []
         }
-        return DeliveryEntry.all(of: document, release, in: pointer, besides: pointers)
+        return DeliveryEntry.all(
+            of: document, release, in: pointer, besides: pointers, sharing: shares)
     }
 }
 

@@ -1,4 +1,5 @@
 import CASStore
+import DeltaSearch
 import HotPush
 import Synchronization
 import Zstandard
@@ -86,6 +87,7 @@ final class FrameMaking: Sendable {
         _ recipe: FrameRecipe, _ name: ObjectID, _ limit: Int64, _ spare: ZstdEncoder
     ) throws(StoreError) -> Int64 {
         try progress.check()
+        if recipe.isDelta { return try makeDelta(recipe, name, limit) }
         let byteCount = ZstdEncoder.memory(
             recipe.settings, contentByteCount: Int(recipe.contentByteCount),
             prefixByteCount: Int(recipe.prefixByteCount))
@@ -101,6 +103,33 @@ final class FrameMaking: Sendable {
         }
         return try shares.with(byteCount + Int(recipe.effort), unless: progress.isInterrupted) {
             () throws(StoreError) in try makeWhole(recipe, name, limit, encoder)
+        }
+    }
+
+    private func makeDelta(
+        _ recipe: FrameRecipe, _ name: ObjectID, _ limit: Int64
+    ) throws(StoreError) -> Int64 {
+        defer { progress.advance(by: recipe.effort) }
+        let memory = DeltaMaking.memoryByteCount(
+            contentByteCount: Int(recipe.contentByteCount),
+            baseByteCount: Int(recipe.prefixByteCount))
+        return try shares.with(
+            memory + Int(recipe.effort), unless: progress.isInterrupted
+        ) { () throws(StoreError) in
+            guard let base = try bytes(recipe.bases) else { return 0 }
+            guard let content = try bytes(recipe.objects) else {
+                throw source.missing(recipe.objects)
+            }
+            let isInterrupted = progress.isInterrupted
+            let make = { @Sendable () throws(StoreError) -> [UInt8]? in
+                try DeltaMaking.frame(
+                    of: content, from: base, limit: Int(limit), isInterrupted: isInterrupted)
+            }
+            let frame =
+                recipe.takesLong
+                ? try UnstoppableWork.run(unless: isInterrupted, make) : try make()
+            try frames.keep(frame ?? [], as: name)
+            return Int64(frame?.count ?? 0)
         }
     }
 
@@ -163,8 +192,12 @@ final class FrameMaking: Sendable {
 extension FrameRecipe {
     var effort: Int64 { contentByteCount + prefixByteCount }
 
-    /// Whether one call of libzstd may delay an interruption: at level 19, a prefix of 1 MB takes seconds.
-    var takesLong: Bool { effort >= (level < 10 ? 16 << 20 : 256 << 10) }
+    /// Whether one call of a library may delay an interruption: at level 19, a prefix of 1 MB takes seconds; a base of
+    /// 10 MB is sorted in one.
+    var takesLong: Bool {
+        isDelta
+            ? prefixByteCount >= 4 << 20 : effort >= (level < 10 ? 16 << 20 : 256 << 10)
+    }
 }
 
 /// The memory shared by workers, each of which waits for its share in the order of arrival.

@@ -1,4 +1,5 @@
 import CASStore
+import DeltaSearch
 import HotPush
 import StrictJSON
 import VersionTree
@@ -10,6 +11,8 @@ struct PackDesign: Sendable {
     let base: PackedContent?
     /// The first is the manifest's.
     let frames: [FrameRecipe]
+    /// For frames with bases that several objects share: the objects one by one, as deltas.
+    private(set) var deltas: [FrameRecipe: [FrameRecipe]] = [:]
 
     /// An object of this size with a base has its own frame.
     private static let aloneByteCount: Int64 = 64 << 10
@@ -67,6 +70,22 @@ struct PackDesign: Sendable {
         frames =
             [FrameRecipe(objects: [manifest], bases: prefix.map { [$0] } ?? [], level: level)]
             + grouping.order.compactMap { first[target.objects.references[Int($0)]] }
+        for frame in changed.all where frame.objects.count > 1 {
+            deltas[frame] = frame.objects.compactMap { object in
+                changed.base[object].flatMap {
+                    FrameRecipe(objects: [object], bases: [$0], level: level).delta
+                }
+            }
+        }
+    }
+
+    /// The frames that might be smaller as deltas, each with those that would take its place.
+    var candidates: [FrameRecipe: [FrameRecipe]] {
+        var candidates = deltas
+        for frame in frames.dropFirst() {
+            if let delta = frame.delta { candidates[frame] = [delta] }
+        }
+        return candidates
     }
 
     private static func byteCountMax(ofBaseOf object: Reference) -> Int64 {
@@ -81,6 +100,7 @@ struct PackDesign: Sendable {
         private var open: FrameRecipe
         private var byteCount: Int64 = 0
         private var baseByteCount: Int64 = 0
+        private(set) var base: [Reference: Reference] = [:]
 
         init(_ level: Int) {
             self.level = level
@@ -104,6 +124,7 @@ struct PackDesign: Sendable {
             }
             open.objects.append(object)
             byteCount += object.byteCount
+            self.base[object] = base
         }
 
         var all: [FrameRecipe] { open.objects.isEmpty ? closed : closed + [open] }
@@ -146,10 +167,17 @@ public struct PackOptions: Sendable, Hashable {
     /// Other versions of the store from which a pack leads, such as those shipped with an app.
     public var baseVersions: [String] = []
     package var keptReleaseCount = 2
+    /// From which contents a pack without codec 3 stands beside one with it, for castrees before 0.2.
+    package var packsForOld = PacksForOld.newest
     /// Whether to fetch objects of those contents from the bucket if the store does not have them.
     package var fetchesBases = false
     /// Larger objects have no prefix and are never in memory as a whole; tests lower it.
     var prefixedByteCountMax = PackLimits.baseByteCountMax
+
+    /// For which contents there are packs that older castrees read.
+    package enum PacksForOld: String, Sendable, Hashable, CaseIterable {
+        case none, newest, all
+    }
 
     /// Creates the default: small packs from the four latest contents, made before the release is offered.
     public init() {}
@@ -231,6 +259,8 @@ struct FrameRecipe: Sendable, Hashable {
     var objects: [Reference]
     /// The prefix, in order; empty for none.
     var bases: [Reference] = []
+    /// Whether it is a delta from its only base to its only object, in which the level has no part.
+    var isDelta = false
     var level: Int
 
     var contentByteCount: Int64 { objects.reduce(0) { $0 + $1.byteCount } }
@@ -239,10 +269,20 @@ struct FrameRecipe: Sendable, Hashable {
     var plain: FrameRecipe {
         var plain = self
         plain.bases = []
+        plain.isDelta = false
         return plain
     }
 
-    var codec: PackCodec { bases.isEmpty ? .compressed : .prefixed }
+    /// The same by a delta; `nil` if that takes several objects, several bases, or more memory than there is.
+    var delta: FrameRecipe? {
+        guard objects.count == 1, bases.count == 1, !isDelta else { return nil }
+        let memory = DeltaMaking.memoryByteCount(
+            contentByteCount: Int(contentByteCount), baseByteCount: Int(prefixByteCount))
+        guard memory <= FrameMaking.memoryByteCountMax else { return nil }
+        return FrameRecipe(objects: objects, bases: bases, isDelta: true, level: 0)
+    }
+
+    var codec: PackCodec { isDelta ? .delta : bases.isEmpty ? .compressed : .prefixed }
 
     /// From this size on, repetitions are searched for across a whole prefix and its content.
     private static let longDistanceByteCount: Int64 = 4 << 20
@@ -265,6 +305,7 @@ struct FrameRecipe: Sendable, Hashable {
             writer.member("bases", bases) { writer, base in
                 writer.member("address", base.address.description)
             }
+            if isDelta { writer.member("delta", DeltaMaking.version) }
             writer.member("level", level)
             writer.member("objects", objects) { writer, object in
                 writer.member("address", object.address.description)

@@ -1,4 +1,5 @@
 import CASStore
+import Delta
 import HotPush
 import VersionTree
 import Zstandard
@@ -7,6 +8,7 @@ import Zstandard
 struct StagedPack: Sendable, Hashable {
     var name: String
     var pack: Delivery.Pack
+    var shares: [CodecShare]
 }
 
 struct ChosenFrame {
@@ -42,7 +44,7 @@ extension FrameMaking {
             objectCount: Int64(table.objectCount), contentByteCount: table.contentByteCount,
             base: base?.content, codecs: Set(all.map { Int64($0.codec.rawValue) }).sorted(),
             memoryByteCount: all.dropFirst().reduce(0) { max($0, $1.memoryByteCount) })
-        return StagedPack(name: name, pack: pack)
+        return StagedPack(name: name, pack: pack, shares: table.shares)
     }
 
     private static func table(
@@ -53,7 +55,7 @@ extension FrameMaking {
             var entry = PackTable.Frame(codec: frame.codec, byteCount: frame.byteCount)
             entry.contentByteCount = frame.recipe.contentByteCount
             if position > 0 {
-                if frame.codec == .prefixed, let base {
+                if frame.codec.hasBases, let base {
                     entry.bases = frame.recipe.bases.compactMap {
                         base.objects.number(of: $0.address)
                     }
@@ -118,8 +120,7 @@ extension FrameMaking {
                 try source.forEachPiece(of: object, buffer: buffer, body)
             }
         } else {
-            let recipe = frame.codec == .compressed ? frame.recipe.plain : frame.recipe
-            try frames.forEachPiece(of: recipe.name(), frame.byteCount, buffer: buffer, body)
+            try frames.forEachPiece(of: frame.recipe.name(), frame.byteCount, buffer: buffer, body)
         }
     }
 }
@@ -131,6 +132,7 @@ extension ChosenFrame {
         // A window is never larger than its content.
         case .compressed: min(recipe.contentByteCount, Int64(PackLimits.windowByteCountMax))
         case .prefixed: recipe.bases.count > 1 ? recipe.prefixByteCount : 0
+        case .delta: Int64(DeltaLimits.memoryByteCountMax)
         }
     }
 }
@@ -190,23 +192,28 @@ extension FrameMaking {
                 try checkLarge(objects[0], frame, in: file, decoder)
             }
         }
-        let isPrefixed = frame.codec == .prefixed
-        let prefixByteCount = isPrefixed ? bases.reduce(0) { $0 + $1.byteCount } : 0
+        let bases = frame.codec.hasBases ? bases : []
+        let prefixByteCount = bases.reduce(0) { $0 + $1.byteCount }
         try shares.with(
             Int(frame.byteCount + frame.contentByteCount + prefixByteCount),
             unless: progress.isInterrupted
         ) { () throws(StoreError) in
             var prefix: [UInt8] = []
-            for base in isPrefixed ? bases : [] {
+            for base in bases {
                 guard let bytes = try source.read(base) else { throw source.missing([base]) }
                 prefix += bytes
             }
             let bytes = try frames.fileSystem.read(
                 file, at: frame.offset, count: Int(frame.byteCount))
+            let byteCount = Int(frame.contentByteCount)
             let content =
-                frame.codec == .stored
-                ? bytes
-                : try decoder.decode(bytes, byteCount: Int(frame.contentByteCount), prefix: prefix)
+                switch frame.codec {
+                case .stored: bytes
+                case .compressed, .prefixed:
+                    try decoder.decode(bytes, byteCount: byteCount, prefix: prefix)
+                case .delta:
+                    try DeltaDecoder.decode(bytes, base: prefix, byteCount: byteCount)
+                }
             try check(objects, in: content)
         }
     }

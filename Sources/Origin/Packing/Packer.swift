@@ -1,4 +1,5 @@
 import CASStore
+import DeltaSearch
 import HotPush
 import VersionTree
 
@@ -8,6 +9,8 @@ struct Packer {
     let source: PackSource
     let options: PackOptions
     let progress: PackingProgress
+    /// The contents from which a pack without deltas stands beside one with them.
+    let plainBases: Set<ObjectID>
     let notice: @Sendable (String) -> Void
 
     /// The largest useful pack from a content, relative to what a device would download without it.
@@ -16,6 +19,14 @@ struct Packer {
     private static let compressedPercentMax: Int64 = 97
     /// A frame has a prefix if that shrinks it to this percentage of its size without one.
     private static let prefixedPercentMax: Int64 = 90
+    /// A frame is a delta if that is this percentage of the best other form, and so many bytes less.
+    private static let deltaPercentMax: Int64 = 97
+    private static let deltaGainMin: Int64 = 64
+    private static let deltaLevelMin = 10
+    /// What a pack takes in the delivery, about.
+    private static let packByteCountInDelivery: Int64 = 320
+    /// What a frame costs in the table, about.
+    private static let entryByteCount: Int64 = 8
 
     struct Result: Sendable {
         /// In the directory of the work.
@@ -65,19 +76,21 @@ struct Packer {
         var packs: [StagedPack] = []
         for design in designs {
             try progress.check()
-            let chosen = design.frames.map { Self.frame($0, sizes) }
-            if let base = design.base, !Self.isUseful(chosen, besides: everything, known) {
-                notice(Self.uselessNotice(base.version))
-                continue
+            var forms = self.forms(of: design, sizes)
+            if let base = design.base {
+                forms.removeAll { !Self.isUseful($0, besides: everything, known) }
+                if forms.isEmpty { notice(Self.uselessNotice(base.version)) }
             }
-            guard
-                let staged = try making.write(
-                    chosen, from: design.base, to: target, as: "pack-\(packs.count)")
-            else { continue }
-            try making.prove(
-                staged, from: design.base, to: target, described.manifest,
-                design.frames[0].bases.first)
-            packs.append(staged)
+            for chosen in forms {
+                guard
+                    let staged = try making.write(
+                        chosen, from: design.base, to: target, as: "pack-\(packs.count)")
+                else { continue }
+                try making.prove(
+                    staged, from: design.base, to: target, described.manifest,
+                    design.frames[0].bases.first)
+                packs.append(staged)
+            }
         }
         var names: Set<ObjectID> = []
         for recipe in sizes.keys { names.insert(try recipe.name()) }
@@ -136,14 +149,78 @@ struct Packer {
             let without = Self.frame(recipe.plain, sizes).byteCount
             prefixed[recipe] = without * Self.prefixedPercentMax / 100
         }
-        return sizes.merging(try making.sizes(of: prefixed)) { $1 }
+        let known = sizes.merging(try making.sizes(of: prefixed)) { $1 }
+        return known.merging(try making.sizes(of: deltas(of: designs, known))) { $1 }
     }
 
-    /// The smallest form of a frame.
+    /// The deltas that may be worth it, each with its largest useful size.
+    private func deltas(
+        of designs: [PackDesign], _ sizes: [FrameRecipe: Int64]
+    ) throws(StoreError) -> [FrameRecipe: Int64] {
+        var limits: [FrameRecipe: Int64] = [:]
+        // Who asks for less work than that wants no search for alignments.
+        guard options.level >= Self.deltaLevelMin else { return [:] }
+        let candidates = designs.flatMap(\.candidates)
+        guard !candidates.isEmpty else { return [:] }
+        guard DeltaMaking.isAvailable else {
+            notice(
+                "packs are made without deltas, and larger: libdivsufsort is missing; install the package libdivsufsort3"
+            )
+            return [:]
+        }
+        for (frame, deltas) in candidates {
+            let limit = Self.byteCountMax(ofDeltasFor: Self.frame(frame, sizes).byteCount)
+            for delta in deltas where limit > 0 {
+                limits[delta] = max(limits[delta] ?? 0, min(limit, delta.contentByteCount))
+            }
+        }
+        return limits
+    }
+
+    private static func byteCountMax(ofDeltasFor byteCount: Int64) -> Int64 {
+        min(byteCount * deltaPercentMax / 100, byteCount - deltaGainMin)
+    }
+
+    /// The frames of the packs that come of a design: with deltas, and without if older castrees are to read one.
+    private func forms(
+        of design: PackDesign, _ sizes: [FrameRecipe: Int64]
+    ) -> [[ChosenFrame]] {
+        let small = Self.frames(of: design, sizes)
+        guard let base = design.base, plainBases.contains(base.content),
+            small.contains(where: { $0.codec == .delta })
+        else { return [small] }
+        let plain = design.frames.map { Self.frame($0, sizes) }
+        func byteCount(_ frames: [ChosenFrame]) -> Int64 { frames.reduce(0) { $0 + $1.byteCount } }
+        // A second pack makes the delivery longer, which every device fetches.
+        let gain = byteCount(plain) - byteCount(small)
+        return gain > Self.packByteCountInDelivery ? [small, plain] : [plain]
+    }
+
+    /// The frames of a pack, each in its smallest form.
+    private static func frames(
+        of design: PackDesign, _ sizes: [FrameRecipe: Int64]
+    ) -> [ChosenFrame] {
+        let candidates = design.candidates
+        return design.frames.flatMap { recipe -> [ChosenFrame] in
+            let best = frame(recipe, sizes)
+            let deltas = (candidates[recipe] ?? []).compactMap { delta in
+                sizes[delta].flatMap { byteCount in
+                    byteCount > 0
+                        ? ChosenFrame(recipe: delta, codec: .delta, byteCount: byteCount) : nil
+                }
+            }
+            guard deltas.count == recipe.objects.count else { return [best] }
+            let entries = Int64(deltas.count - 1) * entryByteCount
+            let byteCount = deltas.reduce(entries) { $0 + $1.byteCount }
+            return byteCount <= byteCountMax(ofDeltasFor: best.byteCount) ? deltas : [best]
+        }
+    }
+
+    /// The smallest form of a frame without deltas.
     private static func frame(_ recipe: FrameRecipe, _ sizes: [FrameRecipe: Int64]) -> ChosenFrame {
         for candidate in recipe.bases.isEmpty ? [recipe] : [recipe, recipe.plain] {
             guard let byteCount = sizes[candidate], byteCount > 0 else { continue }
-            return ChosenFrame(recipe: recipe, codec: candidate.codec, byteCount: byteCount)
+            return ChosenFrame(recipe: candidate, codec: candidate.codec, byteCount: byteCount)
         }
         return ChosenFrame(recipe: recipe, codec: .stored, byteCount: recipe.contentByteCount)
     }

@@ -1,5 +1,5 @@
 package import CASStore
-import HotPush
+package import HotPush
 import Storage
 import VersionTree
 
@@ -207,6 +207,8 @@ package struct PackReport: Sendable, Hashable {
         package var contentByteCount: Int64
         /// `nil` if it is only planned.
         package var byteCount: Int64?
+        /// What each codec does in it; empty if it is only planned.
+        package var shares: [CodecShare] = []
     }
 
     /// The packs that are made, a full one first.
@@ -270,11 +272,12 @@ package struct PackReport: Sendable, Hashable {
         let packed = Set(made.compactMap(\.pack.base))
         refusals = lacking.filter { !packed.contains($0.content) }
         let names = Dictionary(bases.map { ($0.content, $0.version) }) { first, _ in first }
-        packs = made.map(\.pack).map { pack in
-            Pack(
+        packs = made.map { staged in
+            let pack = staged.pack
+            return Pack(
                 version: pack.base.flatMap { names[$0] }, base: pack.base,
                 objectCount: Int(pack.objectCount), contentByteCount: pack.contentByteCount,
-                byteCount: pack.byteCount)
+                byteCount: pack.byteCount, shares: staged.shares)
         }
         (reusedFrameCount, madeFrameCount) = frameCounts
     }
@@ -322,7 +325,7 @@ struct PackNeed: Sendable {
         // A delivery without a full pack belongs to a release for which that would be too large.
         needsWhole = there.map { $0.damaged.contains { $0.base == nil } } ?? true
         let (known, lost) = (Set(offered.packs.map(\.base)), Set(offered.damaged.map(\.base)))
-        for base in bases where !known.contains(base.content) {
+        for base in bases where !known.contains(base.content) || lost.contains(base.content) {
             // A copied origin may have lost the record; then the channel's contents count as tried.
             let isKnown =
                 there.map { $0.work?.bases.contains(base.content) ?? (base.manifest != nil) }
@@ -332,6 +335,16 @@ struct PackNeed: Sendable {
             } else if base.manifest == nil {
                 refused.append(base)
             }
+        }
+    }
+
+    /// The contents from which a pack without deltas stands beside one with them.
+    func plainBases(_ wanted: PackOptions.PacksForOld) -> Set<ObjectID> {
+        switch wanted {
+        case .none: []
+        // Newest first.
+        case .newest: Set(bases.prefix(1).map(\.content))
+        case .all: Set(bases.map(\.content))
         }
     }
 

@@ -117,7 +117,7 @@ final class ReleasePacking {
         progress.tick()
         let packer = Packer(
             place: place, source: source, options: options.packs, progress: progress,
-            notice: options.notice)
+            plainBases: need.plainBases(options.packs.packsForOld), notice: options.notice)
         do throws(StoreError) {
             let result = try packer.pack(
                 target, manifest: work.manifest.serialized(), whole: need.needsWhole,

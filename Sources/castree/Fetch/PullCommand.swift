@@ -179,6 +179,8 @@ extension Invocation {
                 writer.member("way", way.name)
                 writer.member("pack", way.pack?.address.description)
                 writer.member("from", way.pack?.base?.description)
+                writer.key("codecs")
+                writer.array(way.pack?.codecs ?? []) { $0.integer($1) }
                 writer.member("bytes", way.byteCount)
                 writer.member("requests", way.requestCount)
                 writer.member("cost", way.cost)
@@ -200,8 +202,9 @@ extension Invocation {
         let size = "\(sizes.text(way.byteCount)) in \(counted(Int(way.requestCount), "request"))"
         guard let pack = way.pack else { return "its objects one by one: \(size)" }
         if way.isByRanges { return "parts of a pack of everything: about \(size)" }
+        let deltas = pack.codecs.contains(Int64(PackCodec.delta.rawValue)) ? " with deltas" : ""
         return pack.base == nil
-            ? "a pack of everything: \(size)" : "a pack from what is here: \(size)"
+            ? "a pack of everything: \(size)" : "a pack from what is here\(deltas): \(size)"
     }
 
     private func reportNothing(_ outcome: PullOutcome) throws -> ExitStatus {

@@ -41,12 +41,17 @@ extension Option {
     static let packing: [Option] = [
         .integer(
             "level", in: 1...19,
-            "the compression level: 3 takes a twentieth of the time for a third more bytes",
+            "the compression level: 3 takes a fiftieth of the time for twice the bytes; below 10, no deltas are made",
             fallback: 19),
         .integer(
             "packs-from", in: 0...60,
-            "make delta packs from this many of the channel's last releases", fallback: 4
+            "make packs from this many of the channel's last releases", fallback: 4
         ),
+        .choice(
+            "packs-for-old", of: PackOptions.PacksForOld.allCases.map(\.rawValue),
+            "which packs with deltas have one without beside them, for devices of older castrees: those "
+                + "from the newest release, all, or none",
+            fallback: PackOptions.PacksForOld.newest.rawValue),
         .text(
             "pack-base", placeholder: "VERSION",
             "also make a pack from this version of the store, such as the one an app was shipped "
@@ -103,6 +108,8 @@ extension Invocation {
         options.level = try integer("level") ?? options.level
         options.contentCount = try integer("packs-from") ?? options.contentCount
         options.baseVersions = values("pack-base")
+        options.packsForOld =
+            try value("packs-for-old").flatMap(PackOptions.PacksForOld.init) ?? options.packsForOld
         options.fetchesBases = isOriginInBucket && flag("fetch-bases")
         // Its own content, the pack of everything, and as many as a pack index may name.
         guard options.contentCount + options.baseVersions.count <= 63 else {
@@ -116,7 +123,8 @@ extension Invocation {
         options.keptReleaseCount = try integer("keep-packs") ?? options.keptReleaseCount
         if flag("no-packs") {
             let others = [
-                "packs-later", "level", "packs-from", "pack-base", "keep-packs", "fetch-bases",
+                "packs-later", "level", "packs-from", "packs-for-old", "pack-base", "keep-packs",
+                "fetch-bases",
             ]
             if let other = others.first(where: isGiven) {
                 throw CommandError.usage("--no-packs and --\(other) exclude each other")
@@ -172,6 +180,7 @@ extension PackReport {
             writer.member("objects", pack.objectCount)
             writer.member("content", pack.contentByteCount)
             if let byteCount = pack.byteCount { writer.member("bytes", byteCount) }
+            pack.shares.writeMember(to: &writer)
         }
         writer.member("packsKept", report?.keptPackCount ?? 0)
         writer.member("packsRefused", report?.refusals ?? []) { writer, refusal in
@@ -197,8 +206,10 @@ extension PackReport {
             let content =
                 "\(counted(pack.objectCount, "object")), \(sizes.text(pack.contentByteCount))"
             if let byteCount = pack.byteCount {
+                let shares = pack.shares.text { sizes.text($0) }
                 output.print(
-                    "Packed \(what): \(content), in \(sizes.text(byteCount)).")
+                    "Packed \(what): \(content), in \(sizes.text(byteCount))"
+                        + (shares.isEmpty ? "." : " (\(shares))."))
             } else {
                 output.print("Would pack \(what): \(content).")
             }

@@ -22,7 +22,7 @@ extension Command {
                 castree publish 42 /srv/www/updates --rollout 5 --channel beta
                 castree publish 42 /srv/www/updates --require minimumAppVersion=3.1
 
-            First it makes packs: a full one, and a delta from each of the channel's last \
+            First it makes packs: a full one, and one from each of the channel's last \
             releases, so that a device downloads only the changed parts of files, in one request. \
             Packs save bytes, but devices do not need them: if there is no space, the version is \
             offered without them. If seconds count, --packs-later offers the version first. \

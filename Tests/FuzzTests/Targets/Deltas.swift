@@ -6,7 +6,7 @@ import Delta
 extension FuzzTarget {
     /// A base of 2,000 bytes, half of them words.
     static let base: [UInt8] =
-        (0..<1000).map { UInt8(truncatingIfNeeded: $0 * $0 >> 3) }
+        (0..<1000).map { UInt8(truncatingIfNeeded: $0 * ($0 >> 3)) }
         + (0..<250).flatMap { (number: Int) -> [UInt8] in
             [UInt8(truncatingIfNeeded: number), 1, 0, 0]
         }

@@ -27,7 +27,7 @@ extension FuzzTarget {
         words: [
             "{\"castreeDelivery\":1,", "\"manifest\":\"", "\"packs\":[", "\"address\":\"",
             "\"bytes\":",
-            "\"codecs\":[0,1,2]", "\"content\":", "\"from\":[\"", "\"memory\":", "\"objects\":",
+            "\"codecs\":[0,1,2,3]", "\"content\":", "\"from\":[\"", "\"memory\":", "\"objects\":",
             "\"toc\":", String(repeating: "0", count: 64), "9007199254740991", "4294967297",
         ]
     ) { input in
@@ -56,7 +56,7 @@ extension FuzzTarget {
 
     /// The input is the text of a table, which a pack has compressed.
     static let packTables = FuzzTarget(
-        name: "packTables", words: ["\u{1}", "\u{0}", "\u{2}", "\u{7F}"]
+        name: "packTables", words: ["\u{1}", "\u{0}", "\u{2}", "\u{3}", "\u{7F}"]
     ) { input in
         guard let manifest else { throw Complaint(description: "no manifest") }
         let objects = NumberedObjects(of: manifest)
@@ -98,7 +98,7 @@ extension FuzzTarget {
         for base in [nil, manifest] {
             let pack = Delivery.Pack(
                 address: .zero, byteCount: 5000, openingByteCount: Int64(input.count),
-                objectCount: 2, contentByteCount: 3000, base: nil, codecs: [0, 1, 2],
+                objectCount: 2, contentByteCount: 3000, base: nil, codecs: [0, 1, 2, 3],
                 memoryByteCount: 0)
             let opening = try unlessRefused(as: [.badPack]) {
                 try input.span.bytes.withUnsafeBytes { (bytes) throws(StoreError) in

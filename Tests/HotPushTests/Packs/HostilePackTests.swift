@@ -31,133 +31,179 @@ import Zstandard
         return bytes + [UInt8(rest)]
     }
 
-    static let attacks: [Attack] = [
-        Attack("does not begin as one") { $0.changingBytes = { $0[0] ^= 1 } },
-        Attack("has a newer format") { $0.changingBytes = { $0[8] = 2 } },
-        Attack("has a table of no bytes") {
-            $0.changingBytes = { $0.replaceSubrange(12..<16, with: [0, 0, 0, 0]) }
+    static let attacks: [Attack] =
+        [
+            Attack("does not begin as one") { $0.changingBytes = { $0[0] ^= 1 } },
+            Attack("has a newer format") { $0.changingBytes = { $0[8] = 2 } },
+            Attack("has a table of no bytes") {
+                $0.changingBytes = { $0.replaceSubrange(12..<16, with: [0, 0, 0, 0]) }
+            },
+            Attack("has a table of more than 4 MiB") {
+                $0.changingBytes = { $0.replaceSubrange(12..<16, with: [1, 0, 0x40, 0]) }
+            },
+            Attack("has a table that is longer than the pack") {
+                $0.changingBytes = { $0.replaceSubrange(12..<16, with: [0, 0, 0x10, 0]) }
+            },
+            Attack("says another size than the delivery") { $0.changingBytes = { $0[16] ^= 1 } },
+            Attack("has bytes after its frames") { $0.changingBytes = { $0 += [0] } },
+            Attack("is missing its last byte") { $0.changingBytes = { $0.removeLast() } },
+            Attack("has a table that is no frame") { $0.tableBytes = Array("no frame".utf8) },
+            Attack("has a table behind a skippable frame") { pack in
+                let text = try TestPack.encode(PackTable().serialized)
+                pack.tableBytes = [0x50, 0x2A, 0x4D, 0x18, 0, 0, 0, 0] + text
+            },
+            Attack("has a table of two frames") { pack in
+                let text = try TestPack.encode(PackTable().serialized)
+                pack.tableBytes = text + text
+            },
+            Attack("has a table that unpacks to more than 64 MiB") { pack in
+                pack.tableBytes = try TestPack.encode(
+                    [UInt8](repeating: 0, count: 64 << 20 + 1), windowLog: 23)
+            },
+            Attack("has an empty table") { $0.changingNumbers = { $0 = [] } },
+            Attack("has a table that continues") { $0.changingNumbers = { $0 += [0] } },
+            Attack("promises more frames than its table can hold") {
+                $0.changingNumbers = { $0[0] = 0x7F }
+            },
+            Attack("promises more objects than its table can hold") {
+                $0.changingNumbers = { $0[$0.count - 2] = 0x7F }
+            },
+            Attack("has a number without an end") {
+                $0.changingNumbers = { $0 = [UInt8](repeating: 0xFF, count: 40) }
+            },
+            Attack("promises a million frames") {
+                $0.changingNumbers = { $0 = number(1_000_001) + $0.dropFirst() }
+            },
+            Attack("has no frame") { $0.changingNumbers = { $0 = [0] } },
+            Attack("has a frame of an unknown codec") { $0.changingNumbers = { $0[1] = 4 } },
+            Attack("has a manifest that is a delta") {
+                $0.changingTable = { $0.frames[0].codec = .delta }
+            },
+            Attack("has a manifest of another size") {
+                $0.frames[0].content.append(32)
+            },
+            Attack("has another manifest") { pack in
+                pack.frames[0].content = pack.frames[0].content.map { $0 == 49 ? 50 : $0 }
+            },
+            Attack("has a manifest with a prefix and leads from nothing") { pack in
+                pack.frames[0].codec = .prefixed
+            },
+            Attack("names an object twice") {
+                $0.changingTable = { $0.frames[1].objects[1] = $0.frames[1].objects[0] }
+            },
+            Attack("names an object that the manifest has not") {
+                $0.changingTable = { $0.frames[1].objects[0] = 999 }
+            },
+            Attack("names an object for the bytes of another") {
+                $0.changingTable = { $0.frames[1].objects.swapAt(0, 1) }
+            },
+            Attack("leaves out an object of a frame") {
+                $0.changingTable = { $0.frames[1].objects.removeLast() }
+            },
+            Attack("has a frame without objects") {
+                $0.frames.append(.init(codec: .stored, content: []))
+            },
+            Attack("has a frame larger than its content allows") { pack in
+                pack.frames[1].bytes = [UInt8](repeating: 0, count: 400)
+            },
+            Attack("has a stored frame of another size") { pack in
+                pack.frames[1].codec = .stored
+                pack.frames[1].bytes = [1]
+            },
+            Attack("has a frame with other content") { pack in
+                pack.frames[1].bytes = try TestPack.encode(pack.frames[1].content.map { $0 ^ 1 })
+            },
+            Attack("has a frame that unpacks to more") { pack in
+                pack.frames[1].bytes = try TestPack.encode(pack.frames[1].content + [0])
+            },
+            Attack("has a frame that unpacks to less") { pack in
+                pack.frames[1].bytes = try TestPack.encode(Array(pack.frames[1].content.dropLast()))
+            },
+            Attack("has a frame that is no frame") { pack in
+                pack.frames[1].bytes = Array("no frame".utf8)
+            },
+            Attack("has a frame with something behind it") { pack in
+                pack.frames[1].bytes = try TestPack.encode(pack.frames[1].content) + [0]
+            },
+            Attack("has a frame of two frames") { pack in
+                let half = pack.frames[1].content.count / 2
+                pack.frames[1].bytes =
+                    try TestPack.encode(Array(pack.frames[1].content[..<half]))
+                    + TestPack.encode(Array(pack.frames[1].content[half...]))
+            },
+            Attack("has a frame that needs a dictionary") { pack in
+                var frame = try TestPack.encode(pack.frames[1].content)
+                frame[4] |= 1
+                pack.frames[1].bytes = frame
+            },
+            Attack("has a frame that does not say how large it is") { pack in
+                var frame = try TestPack.encode(pack.frames[1].content)
+                frame[4] &= 0b0001_1111
+                pack.frames[1].bytes = frame
+            },
+            Attack("has frames with bases and leads from nothing") { pack in
+                pack.changingTable = { table in
+                    table.frames[1].codec = .prefixed
+                    table.frames[1].bases = [0]
+                }
+            },
+            Attack("names a base that the content has not", isUpdate: true) {
+                $0.changingTable = { $0.frames[1].bases[0] = 999 }
+            },
+            Attack("has a frame with more than 64 bases", isUpdate: true) {
+                $0.changingTable = { $0.frames[1].bases = [UInt32](repeating: 0, count: 65) }
+            },
+            Attack("has a prefixed frame without a base", isUpdate: true) {
+                $0.changingTable = { $0.frames[1].bases = [] }
+            },
+            Attack("is encoded against another base", isUpdate: true) { pack in
+                pack.frames[1].prefix = Array("something else entirely, and long enough".utf8)
+                pack.frames[1].bytes = try TestPack.encode(
+                    pack.frames[1].content, prefix: pack.frames[1].prefix + pack.frames[1].content)
+            },
+            Attack("has a delta and leads from nothing") { pack in
+                pack.changingTable = { table in
+                    table.frames[1].codec = .delta
+                    table.frames[1].bases = [0]
+                }
+            },
+            Attack("has a delta of two objects", isUpdate: true) { pack in
+                pack.changingTable = { $0.frames[1].codec = .delta }
+            },
+        ] + deltas
+
+    /// What a delta may not be, and what its bytes may not be.
+    private static let deltas: [Attack] = [
+        delta("without a base") { $0.changingTable = { $0.frames[1].bases = [] } },
+        delta("with two bases") { $0.changingTable = { $0.frames[1].bases.append(1) } },
+        delta("of another version") { try $0.changeDelta { $0[0] = 2 } },
+        delta("with reserved flags") { try $0.changeDelta { $0[1] |= 0x80 } },
+        delta("that models 8 MiB and a byte") {
+            try $0.changeDelta { $0.replaceSubrange(2..<3, with: number(8 << 20 + 1)) }
         },
-        Attack("has a table of more than 4 MiB") {
-            $0.changingBytes = { $0.replaceSubrange(12..<16, with: [1, 0, 0x40, 0]) }
+        delta("that models no byte") { try $0.changeDelta { $0[2] = 0 } },
+        delta("of no bytes") { $0.frames[1].bytes = [] },
+        delta("of its head alone") { try $0.changeDelta { $0.removeSubrange(3...) } },
+        delta("that is cut in half") { try $0.changeDelta { $0.removeLast($0.count / 2) } },
+        delta("with something behind it") {
+            try $0.changeDelta { $0 += [1, 2, 3, 4, 5, 6, 7, 8] }
         },
-        Attack("has a table that is longer than the pack") {
-            $0.changingBytes = { $0.replaceSubrange(12..<16, with: [0, 0, 0x10, 0]) }
-        },
-        Attack("says another size than the delivery") { $0.changingBytes = { $0[16] ^= 1 } },
-        Attack("has bytes after its frames") { $0.changingBytes = { $0 += [0] } },
-        Attack("is missing its last byte") { $0.changingBytes = { $0.removeLast() } },
-        Attack("has a table that is no frame") { $0.tableBytes = Array("no frame".utf8) },
-        Attack("has a table behind a skippable frame") { pack in
-            let text = try TestPack.encode(PackTable().serialized)
-            pack.tableBytes = [0x50, 0x2A, 0x4D, 0x18, 0, 0, 0, 0] + text
-        },
-        Attack("has a table of two frames") { pack in
-            let text = try TestPack.encode(PackTable().serialized)
-            pack.tableBytes = text + text
-        },
-        Attack("has a table that unpacks to more than 64 MiB") { pack in
-            pack.tableBytes = try TestPack.encode(
-                [UInt8](repeating: 0, count: 64 << 20 + 1), windowLog: 23)
-        },
-        Attack("has an empty table") { $0.changingNumbers = { $0 = [] } },
-        Attack("has a table that continues") { $0.changingNumbers = { $0 += [0] } },
-        Attack("promises more frames than its table can hold") {
-            $0.changingNumbers = { $0[0] = 0x7F }
-        },
-        Attack("promises more objects than its table can hold") {
-            $0.changingNumbers = { $0[$0.count - 2] = 0x7F }
-        },
-        Attack("has a number without an end") {
-            $0.changingNumbers = { $0 = [UInt8](repeating: 0xFF, count: 40) }
-        },
-        Attack("promises a million frames") {
-            $0.changingNumbers = { $0 = number(1_000_001) + $0.dropFirst() }
-        },
-        Attack("has no frame") { $0.changingNumbers = { $0 = [0] } },
-        Attack("has a frame of an unknown codec") { $0.changingNumbers = { $0[1] = 3 } },
-        Attack("has a manifest of another size") {
-            $0.frames[0].content.append(32)
-        },
-        Attack("has another manifest") { pack in
-            pack.frames[0].content = pack.frames[0].content.map { $0 == 49 ? 50 : $0 }
-        },
-        Attack("has a manifest with a prefix and leads from nothing") { pack in
-            pack.frames[0].codec = .prefixed
-        },
-        Attack("names an object twice") {
-            $0.changingTable = { $0.frames[1].objects[1] = $0.frames[1].objects[0] }
-        },
-        Attack("names an object that the manifest has not") {
-            $0.changingTable = { $0.frames[1].objects[0] = 999 }
-        },
-        Attack("names an object for the bytes of another") {
-            $0.changingTable = { $0.frames[1].objects.swapAt(0, 1) }
-        },
-        Attack("leaves out an object of a frame") {
-            $0.changingTable = { $0.frames[1].objects.removeLast() }
-        },
-        Attack("has a frame without objects") {
-            $0.frames.append(.init(codec: .stored, content: []))
-        },
-        Attack("has a frame larger than its content allows") { pack in
-            pack.frames[1].bytes = [UInt8](repeating: 0, count: 400)
-        },
-        Attack("has a stored frame of another size") { pack in
-            pack.frames[1].codec = .stored
-            pack.frames[1].bytes = [1]
-        },
-        Attack("has a frame with other content") { pack in
-            pack.frames[1].bytes = try TestPack.encode(pack.frames[1].content.map { $0 ^ 1 })
-        },
-        Attack("has a frame that unpacks to more") { pack in
-            pack.frames[1].bytes = try TestPack.encode(pack.frames[1].content + [0])
-        },
-        Attack("has a frame that unpacks to less") { pack in
-            pack.frames[1].bytes = try TestPack.encode(Array(pack.frames[1].content.dropLast()))
-        },
-        Attack("has a frame that is no frame") { pack in
-            pack.frames[1].bytes = Array("no frame".utf8)
-        },
-        Attack("has a frame with something behind it") { pack in
-            pack.frames[1].bytes = try TestPack.encode(pack.frames[1].content) + [0]
-        },
-        Attack("has a frame of two frames") { pack in
-            let half = pack.frames[1].content.count / 2
-            pack.frames[1].bytes =
-                try TestPack.encode(Array(pack.frames[1].content[..<half]))
-                + TestPack.encode(Array(pack.frames[1].content[half...]))
-        },
-        Attack("has a frame that needs a dictionary") { pack in
-            var frame = try TestPack.encode(pack.frames[1].content)
-            frame[4] |= 1
-            pack.frames[1].bytes = frame
-        },
-        Attack("has a frame that does not say how large it is") { pack in
-            var frame = try TestPack.encode(pack.frames[1].content)
-            frame[4] &= 0b0001_1111
-            pack.frames[1].bytes = frame
-        },
-        Attack("has frames with bases and leads from nothing") { pack in
-            pack.changingTable = { table in
-                table.frames[1].codec = .prefixed
-                table.frames[1].bases = [0]
-            }
-        },
-        Attack("names a base that the content has not", isUpdate: true) {
-            $0.changingTable = { $0.frames[1].bases[0] = 999 }
-        },
-        Attack("has a frame with more than 64 bases", isUpdate: true) {
-            $0.changingTable = { $0.frames[1].bases = [UInt32](repeating: 0, count: 65) }
-        },
-        Attack("has a prefixed frame without a base", isUpdate: true) {
-            $0.changingTable = { $0.frames[1].bases = [] }
-        },
-        Attack("is encoded against another base", isUpdate: true) { pack in
-            pack.frames[1].prefix = Array("something else entirely, and long enough".utf8)
-            pack.frames[1].bytes = try TestPack.encode(
-                pack.frames[1].content, prefix: pack.frames[1].prefix + pack.frames[1].content)
+        delta("with a byte changed in it") { try $0.changeDelta { $0[$0.count / 2] ^= 0x40 } },
+        delta("that is zstd") { $0.frames[1].bytes = try TestPack.encode($0.frames[1].content) },
+        delta("made from another base") { pack in
+            pack.frames[1].prefix = pack.frames[1].prefix.map { $0 ^ 1 }
+            pack.frames[1].bytes = try pack.frames[1].encoded()
         },
     ]
+
+    private static func delta(
+        _ name: String, _ change: @escaping @Sendable (inout TestPack) throws -> Void
+    ) -> Attack {
+        Attack("has a delta " + name, isUpdate: true) { pack in
+            pack.useDeltas()
+            try change(&pack)
+        }
+    }
 
     @Test(arguments: attacks)
     func `brings nothing wrong, and keeps nothing away: the pack that`(_ attack: Attack) throws {

@@ -35,6 +35,47 @@ import OriginTestSupport
         try fixture.base.expectClean()
     }
 
+    @Test func `takes deltas from the version that is here`() throws {
+        let fixture = try PackedFixture()
+        try fixture.base.run()
+        try fixture.base.publish("2")
+        var pack = try fixture.update()
+        pack.useDeltas()
+        let paths = try fixture.serve([pack])
+        fixture.origin.forgetRequests()
+        let report = try fixture.run()
+        expect(fixture.asked.count, equals: 3)
+        expect(fixture.asked.last, equals: paths[0])
+        expect(report.fallbacks, equals: [])
+        try expect(fixture.base.tree("2"), equals: PublishingPlace.second)
+        try fixture.base.expectClean()
+    }
+
+    @Test("takes a delta of more than fits on the heap, from a base that does not fit either")
+    func largeDelta() throws {
+        let place = try PublishingPlace()
+        var random = SeededRandom(seed: 5)
+        let old = (0..<400_000).map { _ in String(random.next(), radix: 36) }.joined()
+        var bytes = Array(("before" + old + "after").utf8)
+        for place in stride(from: 1000, to: bytes.count, by: 5000) { bytes[place] = 45 }
+        let new = String(decoding: bytes, as: UTF8.self)
+        try place.store.add("3", ["app.js": old])
+        try place.store.add("4", ["app.js": new])
+        let device = try TemporaryStore()
+        for version in ["3", "4"] {
+            try place.publisher(packs: .before) { $0.packs.level = 10 }
+                .publish(version, of: place.versions)
+            let report = try Pull(
+                into: try device.reopened(), over: DirectoryTransport(place.origin),
+                PullingFixture.options
+            ).run(place.origin)
+            expect(report?.fallbacks, equals: [])
+        }
+        let reader = PackReader(file: { try place.bytes($0) }, store: nil)
+        try expect(require(reader.delivery()).packs.contains { $0.codecs == [2, 3] })
+        try expect(readTree(device.path + "/versions/4"), equals: ["app.js": new])
+    }
+
     @Test func `fetches objects one by one when it is told to`() throws {
         let fixture = try PackedFixture()
         try fixture.serve([fixture.whole("1")])

@@ -1,3 +1,4 @@
+import Delta
 import StorageTestSupport
 import Zstandard
 
@@ -21,6 +22,7 @@ struct TestPack {
         func encoded() throws -> [UInt8] {
             if let bytes { return bytes }
             if codec == .stored { return content }
+            if codec == .delta { return try TestPack.delta(of: content, from: prefix) }
             return try TestPack.encode(content, prefix: prefix, windowLog: windowLog)
         }
     }
@@ -75,6 +77,42 @@ struct TestPack {
                     .init(level: 3, windowLog: windowLog), limit: .max) ?? []
             }
         }
+    }
+
+    /// Corrects the base as far as it goes, and adds the rest.
+    static func delta(of content: [UInt8], from base: [UInt8]) throws -> [UInt8] {
+        let copied = min(content.count, base.count)
+        let step = DeltaStep(
+            copyByteCount: copied, literalByteCount: content.count - copied, seek: 0)
+        return try content.withUnsafeBytes { content in
+            try base.withUnsafeBytes { base in
+                try DeltaEncoder.encode(content, base: base, steps: content.isEmpty ? [] : [step])
+            }
+        }
+    }
+
+    /// Makes a delta of each object that has a base.
+    mutating func useDeltas() {
+        let numbers = NumberedObjects(of: manifest)
+        frames = frames.flatMap { frame -> [Frame] in
+            guard frame.bases.count == 1 else { return [frame] }
+            var rest = frame.content[...]
+            return frame.objects.map { object in
+                let number = numbers.number(of: object).map { Int($0) } ?? 0
+                let content = Array(rest.prefix(Int(numbers.references[number].byteCount)))
+                rest = rest.dropFirst(content.count)
+                return Frame(
+                    codec: .delta, content: content, objects: [object], bases: frame.bases,
+                    prefix: frame.prefix)
+            }
+        }
+    }
+
+    /// Changes the bytes of the first frame after the manifest's.
+    mutating func changeDelta(_ change: (inout [UInt8]) -> Void) throws {
+        var bytes = try frames[1].encoded()
+        change(&bytes)
+        frames[1].bytes = bytes
     }
 
     /// Its table, head and frames, and the document's line about it.

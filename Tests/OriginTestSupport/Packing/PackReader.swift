@@ -1,3 +1,4 @@
+import Delta
 package import HotPush
 import Zstandard
 
@@ -107,6 +108,10 @@ package struct PackReader {
     ) throws -> [UInt8] {
         let packed = Array(bytes[Int(frame.offset)..<Int(frame.end)])
         if frame.codec == .stored { return packed }
+        if frame.codec == .delta {
+            return try DeltaDecoder.decode(
+                packed, base: prefix, byteCount: Int(frame.contentByteCount))
+        }
         return try decoder.decode(
             packed, byteCount: Int(frame.contentByteCount),
             prefix: frame.codec == .prefixed ? prefix : [])
