@@ -12,7 +12,8 @@ COLUMNS = {
             "each file, brotli 11": [BROTLI], "casync": [CASYNC], "OSTree": [OSTREE]},
     UPDATE: {"castree": [OURS], "castree, raw objects": [RAW], "zip -9": [ZIP],
              "casync": [CASYNC], "zsync": [ZSYNC], "OSTree pull": [OSTREE],
-             f"{ZSTD_PATCH}, base by name / by content": [f"{ZSTD_PATCH}, {BY_NAME}", f"{ZSTD_PATCH}, {BY_CONTENT}"]},
+             f"{ZSTD_PATCH}, base by name / by content": [f"{ZSTD_PATCH}, {BY_NAME}", f"{ZSTD_PATCH}, {BY_CONTENT}"],
+             f"{BSDIFF}, {HDIFFPATCH}, by content": [f"{BSDIFF}, {BY_CONTENT}", f"{HDIFFPATCH}, {BY_CONTENT}"]},
 }
 TITLES = {FIRST: "First install", UPDATE: "Update from the release before"}
 BARS = {
@@ -23,7 +24,7 @@ BARS = {
 TICKS = ((1, "1 KB"), (10, "10 KB"), (100, "100 KB"), (1000, "1 MB"), (10_000, "10 MB"), (30_000, ""))
 NOTES = [
     "- KB are 1,000 bytes of bodies; requests in square brackets. nginx's log counts castree, casync, zsync and OSTree with "
-    "everything they ask for. The other columns, and brotli, bsdiff and HDiffPatch in the picture, are sizes of files "
+    "everything they ask for. The other columns, and brotli in the picture, are sizes of files "
     "without the list of files.",
     "- *Base by name*: the old file of the same path, else of the same name without its hash, nearest in size. "
     "*By content*: the best of that one and the three with most content in common. A patch larger than the file by zstd 19 "

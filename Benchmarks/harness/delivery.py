@@ -19,8 +19,8 @@ OURS, RAW, CASYNC, ZSYNC = "castree", "castree --no-packs", "casync", "zsync"
 OSTREE, OSTREE_DELTA = "ostree", "ostree delta"
 BY_NAME, BY_CONTENT = "base by name", "base by content"
 PATCHES = (ZSTD_PATCH, BSDIFF, HDIFFPATCH)
-UPDATE_LIMITS = {"streamlit": 166, "marimo": 60, "mlflow": 6.4, "dagster": 249, "bokeh": 4.6, "notebook": 18.4,
-                 "plotly": 16.1}
+UPDATE_LIMITS = {"streamlit": 120, "marimo": 28, "mlflow": 5, "dagster": 127, "bokeh": 4.5, "notebook": 16.6,
+                 "plotly": 15}
 SMALL_LIMIT, MOST_REQUESTS = 1600, 3
 
 
