@@ -229,7 +229,8 @@ final class FrameUnpacker {
             ) { (piece) throws(StoreError) in try feeding.take(piece) }
             outlet = feeding
         case .compressed, .prefixed, .delta:
-            if frame.codec == .delta { try Self.refuseCostly(bytes) }
+            // Refused before its base is read, if it would take too much time or memory.
+            if frame.codec == .delta { _ = try DeltaHeader(of: bytes) }
             let prefix = try prefix(of: frame)
             if byteCount > Self.heapByteCountMax {
                 let target = try download.incoming.makeScratch(byteCount: byteCount)
@@ -254,14 +255,6 @@ final class FrameUnpacker {
         } else {
             try decoder.decode(bytes, prefix: bases, into: target)
         }
-    }
-
-    /// Holds the time and memory that a delta takes against their bounds, before its base is read.
-    private static func refuseCostly(_ frame: UnsafeRawBufferPointer) throws(StoreError) {
-        let header = try DeltaHeader(of: frame)
-        guard header.modelledByteCount <= DeltaLimits.modelledByteCountMax,
-            header.memoryByteCount <= DeltaLimits.memoryByteCountMax
-        else { throw .badPack("a delta models \(header.modelledByteCount) bytes") }
     }
 
     private func buffer(for byteCount: Int) -> UnsafeMutableRawBufferPointer {

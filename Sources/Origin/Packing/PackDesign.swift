@@ -71,11 +71,12 @@ struct PackDesign: Sendable {
             [FrameRecipe(objects: [manifest], bases: prefix.map { [$0] } ?? [], level: level)]
             + grouping.order.compactMap { first[target.objects.references[Int($0)]] }
         for frame in changed.all where frame.objects.count > 1 {
-            deltas[frame] = frame.objects.compactMap { object in
+            let all = frame.objects.compactMap { object in
                 changed.base[object].flatMap {
                     FrameRecipe(objects: [object], bases: [$0], level: level).delta
                 }
             }
+            if all.count == frame.objects.count { deltas[frame] = all }
         }
     }
 
@@ -278,7 +279,7 @@ struct FrameRecipe: Sendable, Hashable {
         guard objects.count == 1, bases.count == 1, !isDelta else { return nil }
         let memory = DeltaMaking.memoryByteCount(
             contentByteCount: Int(contentByteCount), baseByteCount: Int(prefixByteCount))
-        guard memory <= FrameMaking.memoryByteCountMax else { return nil }
+        guard memory + Int(effort) <= FrameMaking.memoryByteCountMax else { return nil }
         return FrameRecipe(objects: objects, bases: bases, isDelta: true, level: 0)
     }
 

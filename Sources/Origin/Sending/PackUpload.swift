@@ -165,13 +165,16 @@ struct DeliveryDraft: Sendable {
         let all = Self.fitting(
             (existing ?? []) + packs.map(\.pack), wanted: contents, listed: listed)
         let document = Delivery(manifest: manifest, packs: all)
-        self.packs = packs
-        let new = Set(packs.map(\.pack.address))
-        kept = all.filter { !new.contains($0.address) }
+        // More than a delivery may name are not sent.
+        let named = Set(all)
+        let new = packs.filter { named.contains($0.pack) }
+        self.packs = new
+        let addresses = Set(new.map(\.pack.address))
+        kept = all.filter { !addresses.contains($0.address) }
         bytes = document.serialized()
         address = try ObjectID(of: bytes)
         report = PackReport(
-            packs, keeping: all.count - packs.count, from: bases,
+            new, keeping: all.count - new.count, from: bases,
             lacking: prepared.need.lacking + prepared.need.refused, prepared.frameCounts)
     }
 

@@ -111,9 +111,18 @@ extension Invocation {
         options.packsForOld =
             try value("packs-for-old").flatMap(PackOptions.PacksForOld.init) ?? options.packsForOld
         options.fetchesBases = isOriginInBucket && flag("fetch-bases")
-        // Its own content, the pack of everything, and as many as a pack index may name.
-        guard options.contentCount + options.baseVersions.count <= 63 else {
-            throw CommandError.usage("--packs-from and --pack-base name more than 63 contents")
+        // The pack of everything, and as many as a delivery may name.
+        let contentCount = options.contentCount + options.baseVersions.count
+        let packCount =
+            switch options.packsForOld {
+            case .none: contentCount
+            case .newest: contentCount + min(contentCount, 1)
+            case .all: 2 * contentCount
+            }
+        guard packCount <= 63 else {
+            throw CommandError.usage(
+                "--packs-from and --pack-base name \(contentCount) contents, which give more than 63 packs"
+            )
         }
         return options
     }
