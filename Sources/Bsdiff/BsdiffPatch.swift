@@ -32,12 +32,6 @@ package enum BsdiffPatch {
             "libdivsufsort, which finds what files have in common, is not installed; on Debian: apt install libdivsufsort3"
     }
 
-    /// Roughly the bytes that ``making(from:_:)`` and each of its patches take, besides the two files.
-    package static func memoryByteCount(old: Int, new: Int) -> Int {
-        // The suffixes of the old file; the streams, once plain, and compressed in each container; libbz2.
-        5 * old + 4 * new + (8 << 20)
-    }
-
     /// Writes steps as a patch.
     /// - Parameter steps: cover the new file; copies stay inside the old one.
     /// - Throws: `.badPatch` for other steps; `.unsupported` without libbz2; `.outOfMemory`; `.interrupted`.

@@ -22,12 +22,14 @@ package final class PatchMaking {
     }
 
     /// The smallest patch of each format, each applied and compared with the new file.
+    /// - Parameter limit: the largest useful patch, in bytes: once one is far larger, no better is looked for.
     /// - Throws: `.badPatch` if one does not make the file; `.unsupported`, `.outOfMemory`, `.tooLarge`, `.interrupted`.
     package func patches(
-        to new: UnsafeRawBufferPointer, _ formats: Set<BsdiffFormat>
+        to new: UnsafeRawBufferPointer, _ formats: Set<BsdiffFormat>, limit: Int = .max
     ) throws(StoreError) -> [BsdiffFormat: [UInt8]] {
         var best: [BsdiffFormat: [UInt8]] = [:]
-        for costs in Self.costs {
+        // No estimate of costs makes a patch a third smaller than another does.
+        for costs in Self.costs where best.values.allSatisfy({ $0.count / 3 <= limit / 2 }) {
             let steps = try search.steps(to: new, costs: costs, isInterrupted: isInterrupted)
             for format in formats {
                 let patch = try BsdiffPatch.write(

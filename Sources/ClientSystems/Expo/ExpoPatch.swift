@@ -17,11 +17,15 @@ enum ExpoPatch {
             !offer.documents.contains(where: { $0.id == current })
         else { return nil }
         for name in Set(inquiry.configuration.deployments.values).sorted() {
-            guard
-                let patch = try patch(
-                    from: current, to: object.address, in: name, inquiry),
-                let bytes = try inquiry.origin.bytes(of: patch, making: object.byteCount)
-            else { continue }
+            // Without a patch of a channel that cannot be read, clients get the whole file.
+            let found: [UInt8]?
+            do throws(StoreError) {
+                found = try self.bytes(from: current, to: object, in: name, inquiry)
+            } catch {
+                guard ![.unread, .unplanned].contains(error.code) else { throw error }
+                found = nil
+            }
+            guard let bytes = found else { continue }
             return ClientAnswer(
                 226,
                 [
@@ -31,6 +35,16 @@ enum ExpoPatch {
                 ], body: .bytes(bytes))
         }
         return nil
+    }
+
+    private static func bytes(
+        from current: String, to object: ObjectFacts, in name: ChannelName,
+        _ inquiry: ClientInquiry
+    ) throws(StoreError) -> [UInt8]? {
+        try patch(from: current, to: object.address, in: name, inquiry).flatMap {
+            (patch) throws(StoreError) in
+            try inquiry.origin.bytes(of: patch, making: object.byteCount)
+        }
     }
 
     private static func patch(

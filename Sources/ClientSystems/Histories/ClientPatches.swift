@@ -45,11 +45,15 @@ struct PatchedRelease: Sendable, Hashable {
     var tried: Set<String> = []
     var patches: [ClientPatch] = []
 
-    /// An entry of the log has space for that.
     static let patchCountMax = 256
 
-    static func trial(_ format: BsdiffFormat, _ from: String) -> String {
-        "\(format.rawValue) \(from)"
+    /// - Parameters:
+    ///   - from: the source of the patch; its base counts where that is a bundle that only its operator knows.
+    static func trial(
+        _ format: BsdiffFormat, _ from: String, platform: String = "", base: ObjectID? = nil
+    ) -> String {
+        guard ObjectID(from) == nil, let base else { return "\(format.rawValue) \(from)" }
+        return "\(format.rawValue) \(platform)/\(base) \(from)"
     }
 }
 
@@ -68,6 +72,10 @@ struct ClientPatch: Sendable, Hashable {
     var address: ObjectID
     var byteCount: Int64
     var epoch: Int64 = 0
+
+    var trial: String {
+        PatchedRelease.trial(format, from, platform: platform, base: base)
+    }
 
     /// A patch is kept in memory while it is made, and sent from there.
     static let byteCountMax: Int64 = 8 << 20
@@ -114,6 +122,9 @@ extension ClientPatches {
 }
 
 extension PatchedRelease {
+    /// The size of its row.
+    var byteCount: Int { document.withSortedKeys.fileBytes.count }
+
     fileprivate var document: JSONValue {
         .members([
             "createdAt": .integer(createdAt), "content": .text(content),

@@ -23,6 +23,8 @@ package struct ClientAnnouncing: OfferAnnouncing {
     package var signers: [ClientSystem: any ClientSigner] = [:]
     /// Makes patches for clients that take them; `nil` to make none, and keep those that there are.
     package var patches: PatchAnnouncing?
+    /// Whether a version is offered before patches to it are made.
+    package var delaysPatches = false
     /// Settings about to be stored; they override the origin's.
     var pending: ClientConfiguration?
     /// Which current offers are made anew, because new settings change their content.
@@ -88,9 +90,17 @@ package struct ClientAnnouncing: OfferAnnouncing {
             }
         }
         do throws(StoreError) {
-            var known = try clients.patches(of: pointer.channel)
-            if known.trim(to: pointer) { clients.set(known.file) }
-            try patches?.announce(pointer, configurations, clients)
+            let written = try clients.patches(of: pointer.channel)
+            var known = written
+            if known.trim(to: pointer) {
+                known.fit(after: written)
+                clients.set(known.file)
+            }
+            // A version that is to be offered fast gets its patches with its packs.
+            let isOffered = before.map { $0 == pointer || $0.offersAll(of: pointer) } ?? false
+            if isOffered || !delaysPatches {
+                try patches?.announce(pointer, configurations, clients)
+            }
         } catch {
             guard error.isOfClients || Self.withoutPatches.contains(error.code) else { throw error }
             clients.notice(

@@ -15,11 +15,14 @@ package final class PatchAnnouncing: Sendable {
     static let baseCountMax = 5
     /// The files that are patched, in bytes: below, a patch saves too little; above, making it takes too much memory.
     static let byteCounts: ClosedRange<Int64> = 4 << 10...32 << 20
-    /// The bytes of all patches of a release, which are in memory until they are written.
+    /// The bytes of all patches that a command makes, which are in memory until it has committed.
     static let memoryMax: Int64 = 64 << 20
+    /// The bytes of old and new files between which a command looks for patches: seconds of work for each 10 MiB.
+    static let searchedByteCountMax: Int64 = 192 << 20
 
     /// The bundles that apps were shipped with, which only the operator knows.
     private let shipped: [ShippedScript]
+    /// What was made; empty for what is too large to be of use.
     private let made = Mutex<[PatchWork: [BsdiffFormat: [UInt8]]]>([:])
     private let announced = Mutex<[ObjectID: Int64]>([:])
 
@@ -42,7 +45,7 @@ package final class PatchAnnouncing: Sendable {
             var release = known ?? PatchedRelease(createdAt: 0, content: content)
             for patch in release.patches where try !clients.has(patch) {
                 lost[patch.address] = patch.epoch
-                release.tried.remove(PatchedRelease.trial(patch.format, patch.from))
+                release.tried.remove(patch.trial)
             }
             guard position == 0 || !lost.isEmpty else { continue }
             var plan = PatchPlan()
@@ -53,7 +56,9 @@ package final class PatchAnnouncing: Sendable {
             after.releases.removeAll { $0.content == content }
             after.append(release, in: pointer)
         }
-        if after != before { clients.set(after.file) }
+        guard after != before else { return }
+        after.fit(after: before)
+        clients.set(after.file)
     }
 
     /// - Parameter lost: the epochs of patches that are missing or damaged, which are written again in their places.
@@ -63,7 +68,7 @@ package final class PatchAnnouncing: Sendable {
         _ clients: ClientLog
     ) throws(StoreError) -> Bool {
         let wanted = plan.wanted.filter {
-            !release.tried.contains(PatchedRelease.trial($0.format, $0.from))
+            !release.tried.contains($0.trial)
         }
         guard !wanted.isEmpty || !lost.isEmpty || !plan.tried.isSubset(of: release.tried) else {
             return false
@@ -73,7 +78,7 @@ package final class PatchAnnouncing: Sendable {
             return false
         }
         let tried = release.tried
-        release.patches.removeAll { !tried.contains(PatchedRelease.trial($0.format, $0.from)) }
+        release.patches.removeAll { !tried.contains($0.trial) || plan.isReplaced($0) }
         // What failed is tried again by the next publish.
         let untried = try make(wanted, plan, lost, &release, clients)
         release.tried.formUnion(plan.tried.subtracting(untried))
@@ -95,12 +100,15 @@ package final class PatchAnnouncing: Sendable {
                 guard error.code != .interrupted else { throw error }
                 clients.notice("no patches lead from object \(base): \(error.message)")
                 progress.advance(patches)
-                untried.formUnion(patches.map { PatchedRelease.trial($0.format, $0.from) })
+                untried.formUnion(patches.map(\.trial))
                 continue
             }
             for patch in patches where release.patches.count < PatchedRelease.patchCountMax {
-                guard let bytes = made.withLock({ $0[patch.work]?[patch.format] }),
-                    !bytes.isEmpty, Int64(bytes.count) <= patch.byteCountMax,
+                guard let bytes = made.withLock({ $0[patch.work]?[patch.format] }) else {
+                    untried.insert(patch.trial)
+                    continue
+                }
+                guard !bytes.isEmpty, Int64(bytes.count) <= patch.byteCountMax,
                     byteCount + Int64(bytes.count) <= Self.memoryMax
                 else { continue }
                 byteCount += Int64(bytes.count)
@@ -116,6 +124,19 @@ package final class PatchAnnouncing: Sendable {
             }
         }
         return untried
+    }
+
+    /// Keeps patches as long as there is memory for them; the next publish makes the others.
+    private func keep(_ patches: [BsdiffFormat: [UInt8]], of work: PatchWork) {
+        made.withLock { made in
+            var byteCount = made.values.reduce(0) { sum, patches in
+                patches.values.reduce(sum) { $0 + Int64($1.count) }
+            }
+            for (format, patch) in patches where byteCount + Int64(patch.count) <= Self.memoryMax {
+                byteCount += Int64(patch.count)
+                made[work, default: [:]][format] = patch
+            }
+        }
     }
 
     /// Makes the patches from one file that were not made yet.
@@ -137,11 +158,10 @@ package final class PatchAnnouncing: Sendable {
                 let new = try plan.bytes(of: work.object)
                 let limit = own.map(\.byteCountMax).max() ?? 0
                 let results = try new.span.bytes.withUnsafeBytes { (new) throws(StoreError) in
-                    try making.patches(to: new, Set(own.map(\.format)))
+                    try making.patches(to: new, Set(own.map(\.format)), limit: Int(limit))
                 }
                 // What is too large is only remembered.
-                let kept = results.mapValues { Int64($0.count) <= limit ? $0 : [] }
-                made.withLock { $0[work, default: [:]].merge(kept) { $1 } }
+                keep(results.mapValues { Int64($0.count) <= limit ? $0 : [] }, of: work)
                 progress.advance(own)
             }
         }
@@ -202,6 +222,10 @@ struct WantedPatch: Sendable, Hashable {
     var byteCount: Int64
     /// Half of what a client fetches otherwise, compressed.
     var byteCountMax: Int64
+
+    var trial: String {
+        PatchedRelease.trial(format, from, platform: platform, base: work.base)
+    }
 }
 
 /// The patches that lead to a release from those below it, decided before one is made.
@@ -210,6 +234,8 @@ private struct PatchPlan {
     /// What counts as tried when all are made.
     private(set) var tried: Set<String> = []
     private var shipped: [ObjectID: [UInt8]] = [:]
+    private var searched: Set<PatchWork> = []
+    private var searchedByteCount: Int64 = 0
     /// What reads an object of a release.
     private var sources: [ObjectID: ClientRelease] = [:]
 
@@ -253,7 +279,8 @@ private struct PatchPlan {
             tried.insert(PatchedRelease.trial(.bsdiff40, from.description))
             guard let files = release.content else { continue }
             // A release that was published for others alone is no base.
-            let export = try allowing([.unsuitableRelease], try ExpoExport(release, files))
+            let export = try allowing(
+                [.unsuitableRelease, .damagedOrigin], try ExpoExport(release, files))
             for old in export?.programs ?? [] {
                 let new = programs.first {
                     $0.platform == old.platform
@@ -266,7 +293,9 @@ private struct PatchPlan {
             }
         }
         for bundle in bundles {
-            tried.insert(PatchedRelease.trial(.bsdiff40, bundle.id))
+            tried.insert(
+                PatchedRelease.trial(
+                    .bsdiff40, bundle.id, platform: bundle.platform, base: bundle.address))
             shipped[bundle.address] = bundle.bytes
             for new in programs where new.platform == bundle.platform {
                 let work = PatchWork(base: bundle.address, object: new.files[0].entry.address)
@@ -293,6 +322,16 @@ private struct PatchPlan {
         }
     }
 
+    /// Whether there is time to look for patches between two files; each pair counts once.
+    private mutating func takes(_ work: PatchWork, _ byteCount: Int64) -> Bool {
+        if searched.contains(work) { return true }
+        let more = 2 * byteCount
+        guard searchedByteCount + more <= PatchAnnouncing.searchedByteCountMax else { return false }
+        searchedByteCount += more
+        searched.insert(work)
+        return true
+    }
+
     private mutating func want(
         _ format: BsdiffFormat, _ old: Manifest.Entry, _ new: Manifest.Entry, _ from: String,
         _ platform: String, _ release: ClientRelease, _ target: ClientRelease
@@ -312,11 +351,21 @@ private struct PatchPlan {
         else { return }
         sources[new.address] = target
         let whole = target.content?.facts[new.address]?.deflatedCopy?.byteCount ?? new.byteCount
+        // What does not shrink, such as pictures and video, shares nothing with what was before.
+        guard whole < new.byteCount / 10 * 9, takes(work, new.byteCount) else { return }
         wanted.append(
             WantedPatch(
                 format: format, work: work, from: from, platform: platform,
                 byteCount: new.byteCount,
                 byteCountMax: min(whole / 2, ClientPatch.byteCountMax)))
+    }
+
+    /// Whether a patch leads from another bundle than the operator names for its id now.
+    func isReplaced(_ patch: ClientPatch) -> Bool {
+        wanted.contains {
+            shipped[$0.work.base] != nil && $0.from == patch.from && $0.platform == patch.platform
+                && $0.work.base != patch.base
+        }
     }
 
     /// The wanted patches by their bases, so that each base is sorted once; in the order of the plan.
@@ -407,6 +456,23 @@ extension ClientPatches {
         }
         for release in changed { append(release, in: pointer) }
         return releases != before
+    }
+
+    /// The bytes of rows that an entry of the log has space for, beside what it must say.
+    private static let rowsByteCountMax = 256 << 10
+
+    /// Leaves out patches to older releases, as many as make an entry of the log too large.
+    /// - Parameter before: what stands in the log.
+    mutating func fit(after before: ClientPatches) {
+        var byteCount = 0
+        for position in releases.indices.reversed()
+        where !before.releases.contains(releases[position]) {
+            let own = releases[position].byteCount
+            if byteCount + own > Self.rowsByteCountMax {
+                releases[position].patches = []
+            }
+            byteCount += releases[position].byteCount
+        }
     }
 }
 

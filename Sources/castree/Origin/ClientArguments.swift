@@ -62,6 +62,7 @@ extension Invocation {
             diagnostics.warn(code: "notExpressible", $0)
         }
         if isDeclared("no-patches") { announcing.patches = try patching() }
+        if isDeclared("packs-later") { announcing.delaysPatches = flag("packs-later") }
         guard isDeclared("client-key") else { return announcing }
         for text in values("client-key") {
             let (system, file) = try ofSystem(text, "client-key", "FILE")

@@ -148,8 +148,11 @@ final class PatchPlace {
     func write(_ path: String, _ bytes: [UInt8]?) throws {
         if isInBucket { return bucket.set(path, bytes, .pointer) }
         let file = URL(filePath: origin + "/" + path)
-        try FileManager.default.removeItem(at: file)
-        if let bytes { try Data(bytes).write(to: file) }
+        guard let bytes else { return try FileManager.default.removeItem(at: file) }
+        if FileManager.default.fileExists(atPath: file.path) {
+            try FileManager.default.removeItem(at: file)
+        }
+        try Data(bytes).write(to: file)
     }
 
     func answers(_ told: Notices = Notices()) throws -> OriginAnswers {

@@ -72,6 +72,64 @@ import StorageTestSupport
         try expect(place.patchFiles(), equals: files)
     }
 
+    @Test func `a version that is offered before its packs is offered before its patches`() throws {
+        let place = try PatchPlace()
+        try place.publish("1")
+        try place.enable(.expo)
+        let delaying = try place.publisher { options in
+            var announcing = place.announcing()
+            announcing.delaysPatches = true
+            options.announcing = announcing
+        }
+        try place.publish("2", delaying)
+        try expect(place.patchFiles().isEmpty)
+        // The commit of its packs; here, of the same version again.
+        try place.publish("2", delaying)
+        try expect(place.patchFiles().count, equals: 2)
+    }
+
+    @Test func `nobody looks for patches between files that do not shrink`() throws {
+        let place = try PatchPlace()
+        var random = SeededRandom(seed: 3)
+        for version in ["a", "b"] {
+            let root = place.store.directory.appending("source-\(version)")
+            try writeTree(root, PatchPlace.files(1))
+            try Data(random.bytes(90_000)).write(to: URL(filePath: root + "/film.mp4"))
+            _ = try place.versions.add(directory: root, version: version)
+        }
+        try place.publish("a")
+        try place.enable(.hotUpdater)
+        let steps = Mutex<Set<PublishProgress.Step>>([])
+        try place.publish(
+            "b",
+            place.publisher { options in
+                options.progress = { progress in steps.withLock { _ = $0.insert(progress.step) } }
+            })
+        expect(!steps.withLock { $0.contains(.patching) })
+    }
+
+    @Test func `rows of patches never fill an entry of the log`() throws {
+        let place = try PatchPlace()
+        try place.publish("1")
+        try place.enable(.expo)
+        try place.publish("2")
+        let known = try place.patches()
+        let patch = try require(known.releases.last?.patches.first)
+        var many = known
+        for number in 1...8 {
+            var release = PatchedRelease(
+                createdAt: Int64(number), content: try ObjectID(of: [UInt8(number)]))
+            release.patches = [ClientPatch](repeating: patch, count: PatchedRelease.patchCountMax)
+            many.releases.append(release)
+        }
+        many.fit(after: known)
+        let rows = many.releases.dropFirst(known.releases.count)
+        expect(rows.reduce(0) { $0 + $1.byteCount } < 400 << 10)
+        // The newest keep theirs.
+        expect(rows.last?.patches.count, equals: PatchedRelease.patchCountMax)
+        expect(rows.first?.patches.count, equals: 0)
+    }
+
     @Test func `patches lead from at most five releases, those that are still listed`() throws {
         let place = try PatchPlace()
         try place.publish("1")
@@ -200,6 +258,15 @@ import StorageTestSupport
             try BsdiffPatch.apply(answer.bytes, to: old, limit: 1 << 24)
         }
         expect(String(decoding: new, as: UTF8.self), equals: PatchPlace.script(2))
+        // Named wrongly before: the right one takes its place.
+        let right = try ShippedScript(
+            platform: "ios", id: id, bytes: Array(PatchPlace.script(8).utf8))
+        try place.publish("2", place.publisher(PatchAnnouncing(from: [right])))
+        let corrected = try place.answers().launch(place, from: id)
+        let again = try right.bytes.span.bytes.withUnsafeBytes { (old) throws(StoreError) in
+            try BsdiffPatch.apply(corrected.bytes, to: old, limit: 1 << 24)
+        }
+        expect(again == new)
         #expect(throws: StoreError.self) {
             try ShippedScript(platform: "web", id: id, bytes: bundle.bytes)
         }
@@ -251,6 +318,17 @@ import StorageTestSupport
             expect(answer.field("vary")?.contains("A-IM, Expo-Current-Update-ID") == true)
             if status == 200 { expect(answer.field("im") == nil) }
         }
+    }
+
+    @Test func `another channel that cannot be read keeps no file from a client`() throws {
+        let configuration = try ExpoTree.configuration(["": "stable", "beta": "beta"])
+        _ = try place.announcing(nil).enable(
+            configuration, by: place.publisher(nil), with: place.versions)
+        let base = try place.id(of: "1")
+        try place.write("for/expo/beta.json", Array("{".utf8))
+        let unknown = "00000000-0000-0000-0000-000000000000"
+        try expect(place.answers().launch(place, from: unknown).status, equals: 200)
+        try expect(place.answers().launch(place, from: base).status, equals: 226)
     }
 
     @Test func `a patch that is wrong or missing gives the whole file, and is reported`() throws {
